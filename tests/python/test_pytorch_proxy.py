@@ -133,6 +133,59 @@ def test_large_inputs_of_many_shapes(server: Any) -> None:
     assert max(len(slots) for slots in maps.values()) <= 6  # slots are used again
 
 
+def test_a_worker_may_use_the_memory_of_an_input_again(server: Any) -> None:
+    class Reused(Numbers):
+        memory = np.zeros(3, np.int32)
+
+        def __getitem__(self, i: int) -> Any:
+            self.memory[:] = i
+            return i, self.transform(self.memory)
+
+    loader = proxy.DataLoader(server, Reused(server.proxy), batch_size=4, num_workers=2)
+    assert took(loader) == numbers(10)
+
+
+class Tensors(Numbers):
+    """Inputs with tensors that the pipeline does not get."""
+
+    def others(self, i: int) -> dict[str, Any]:
+        matrix = torch.arange(6.0).reshape(2, 3) + i
+        return {
+            "half": matrix.to(torch.bfloat16),
+            "bits": matrix > 3,
+            "complex": torch.complex(matrix, -matrix).conj(),
+            "turned": matrix.t(),
+            "part": torch.full((1000, 1000), i, dtype=torch.int16)[:, 1],
+            "large": torch.full((300, 200), i, dtype=torch.int64),
+            "repeated": torch.tensor([i]).expand(50000),
+            "none": torch.empty((0, 2), dtype=torch.float64),
+            "scalar": torch.tensor(i, dtype=torch.int8),
+            "leaf": torch.full((2,), float(i), requires_grad=True),
+        }
+
+    def __getitem__(self, i: int) -> Any:
+        return self.others(i), super().__getitem__(i)[1]
+
+
+def test_other_tensors_arrive_as_they_are(server: Any) -> None:
+    dataset = Tensors(server.proxy)
+    loader = proxy.DataLoader(server, dataset, batch_size=4, num_workers=2, collate_fn=gathered)
+    count = 0
+    for others, value in loader:
+        for k, found in enumerate(others):
+            for name, expected in dataset.others(4 * count + k).items():
+                got = found[name]
+                assert got.dtype == expected.dtype and torch.equal(got, expected), name
+                assert got.requires_grad == expected.requires_grad
+        assert value.tolist() == numbers(10)[count]
+        count += 1
+    assert count == 3
+
+
+def gathered(samples: Any) -> Any:
+    return [others for others, _ in samples], torch_data.default_collate([v for _, v in samples])
+
+
 def test_pictures_of_pillow() -> None:
     image = pytest.importorskip("PIL.Image")
 
@@ -378,6 +431,18 @@ def test_an_input_that_is_no_array(server: Any, sample: Any) -> None:
     batch = torch_data.default_collate([server.proxy(sample)])
     with pytest.raises(RuntimeError, match="NumPy array"):
         server.produce_data(batch)
+
+
+def test_inputs_of_several_types_fail_their_batch_only(server: Any) -> None:
+    class Mixed(Numbers):
+        def __getitem__(self, i: int) -> Any:
+            return i, self.transform(np.full((1,), i, np.float32 if i == 5 else np.int32))
+
+    batches = iter(proxy.DataLoader(server, Mixed(server.proxy, 12), batch_size=4, num_workers=1))
+    assert next(batches)[1].flatten().tolist() == [0, 1, 4, 9]
+    with pytest.raises(RuntimeError, match="position 1 has type 'FLOAT' expected .*'INT32'"):
+        next(batches)
+    assert next(batches)[1].flatten().tolist() == [64, 81, 100, 121]
 
 
 def test_a_batch_larger_than_that_of_the_pipeline() -> None:

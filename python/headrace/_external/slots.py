@@ -62,13 +62,17 @@ class Memory:
         which each output begins."""
         starts = []
         for samples in columns:
-            end = _core.pack(samples, self.map, at)
-            if end > len(self.map):
-                self.reach(round_up(end + end // 4))
-                end = _core.pack(samples, self.map, at)
             starts.append(at)
-            at = end
+            at = self.append(samples, at)
         return starts
+
+    def append(self, samples: Any, at: int) -> int:
+        """Writes samples at an offset. Returns where they end."""
+        end = _core.pack(samples, self.map, at)
+        if end > len(self.map):
+            self.reach(round_up(end + end // 4))
+            end = _core.pack(samples, self.map, at)
+        return end
 
 
 class Lease:

@@ -17,6 +17,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 from headrace.plugin.pytorch.experimental.proxy._produce import Replacer
 from headrace.plugin.pytorch.experimental.proxy._proxy import Proxy
 from headrace.plugin.pytorch.experimental.proxy._server import DALIServer
+from headrace.plugin.pytorch.experimental.proxy._small import pickle_small_tensors
 
 _CHECK = 0.5  # seconds between two looks at the workers
 _GRACE = 1.0  # seconds for workers to end by themselves
@@ -32,6 +33,7 @@ class _WorkerInit:
 
     def __call__(self, worker: int) -> None:
         self._proxy.start_worker(self._session)
+        pickle_small_tensors()
         if self._then is not None:
             self._then(worker)
 

@@ -15,39 +15,14 @@ from typing import Any
 from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from headrace._external.feeding import check_sample
-from headrace._external.slots import Memory
 from headrace._external.worker import end_with
+from headrace.plugin.pytorch.experimental.proxy._memory import Slots, Writer
 from headrace.plugin.pytorch.experimental.proxy._refs import (
     DALIOutputBatchRef,
     DALIOutputSampleRef,
     DALIPipelineRunRef,
 )
-from headrace.plugin.pytorch.experimental.proxy._requests import DATA_START, Request, Requests
-
-_LEAST = 1 << 16  # initial bytes of a slot
-
-
-class _Slots:
-    """Shared memory for batches. The first byte of a slot says whether the server still uses it."""
-
-    def __init__(self) -> None:
-        self._all: list[Memory] = []
-
-    def take(self) -> tuple[int, Memory]:
-        """A slot that is not in use, and its number."""
-        for number, memory in enumerate(self._all):
-            if not memory.map[0]:
-                return number, memory
-        fd = os.memfd_create("headrace-proxy", os.MFD_CLOEXEC)
-        os.ftruncate(fd, _LEAST)
-        self._all.append(Memory(fd, _LEAST))
-        return len(self._all) - 1, self._all[-1]
-
-    def close(self) -> None:
-        for memory in self._all:
-            os.close(memory.fd)
-        self._all.clear()
+from headrace.plugin.pytorch.experimental.proxy._requests import Request, Requests
 
 
 class _Caller:
@@ -61,7 +36,7 @@ class _Caller:
         self.batches = 0
         self.samples = 0  # in `batch`
         self.batch: DALIPipelineRunRef | None = None
-        self.slots = _Slots()
+        self.slots = Slots()
 
     def open(self) -> DALIPipelineRunRef:
         """The batch that is being collected."""
@@ -123,6 +98,7 @@ class Proxy:
 
         Raises:
             ValueError: the arguments are not the inputs of the pipeline.
+            RuntimeError: in a worker: an input is not an array.
         """
         if len(args) == 1 and not kwargs and len(self.names) == 1:
             kwargs = {self.names[0]: args[0]}
@@ -130,6 +106,10 @@ class Proxy:
             raise self._wrong(args, kwargs)
         caller = self._caller()
         batch = caller.open()
+        if self._requests is None:  # another process than the server's
+            if batch.writer is None:
+                batch.writer = Writer(caller.slots)
+            kwargs = {name: batch.writer.write(value) for name, value in kwargs.items()}
         for name, value in kwargs.items():
             batch.call_args.setdefault(name, []).append(value)
         made = [DALIOutputSampleRef(self, batch, i, caller.samples) for i in self._outputs]
@@ -176,35 +156,21 @@ class Proxy:
         """Passes the inputs of a batch to the server.
 
         Raises:
-            RuntimeError: an input is not an array, or the samples differ in type.
+            RuntimeError: there are none, or the server has ended.
         """
         if not batch.call_args:
             raise RuntimeError("The batch has no inputs. Were they passed to the server already?")
         columns = [batch.call_args[name] for name in self.names]
         batch.call_args = {}
-        if self._requests is not None:
+        if batch.writer is None:
+            assert self._requests is not None
             self._requests.put(Request(batch.key, columns, self.session, self.deterministic))
             return
-        for samples in columns:
-            for sample in samples:
-                check_sample(sample)
-        number, memory = self._caller().slots.take()
+        writer, batch.writer = batch.writer, None
+        written = tuple(writer.finish(columns))
+        message = batch.key, os.getpid(), written, self.session, self.deterministic
         try:
-            starts = memory.write(columns, DATA_START)
-        except (TypeError, ValueError, BufferError) as error:
-            raise RuntimeError(f"The proxy cannot pass the inputs on: {error}") from error
-        memory.map[0] = 1
-        message = (
-            batch.key,
-            os.getpid(),
-            number,
-            len(memory.map),
-            starts,
-            self.session,
-            self.deterministic,
-        )
-        try:
-            socket.send_fds(self._sender, [pickle.dumps(message)], [memory.fd])
+            socket.send_fds(self._sender, [pickle.dumps(message)], [writer.fd])
         except OSError as error:
             raise RuntimeError(f"The DALIServer has ended: {error}") from error
 

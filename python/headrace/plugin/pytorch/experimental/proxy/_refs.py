@@ -14,7 +14,9 @@ class DALIPipelineRunRef:
 
     Attributes:
         batch_id: the worker (the thread outside of workers) and the number of the batch there.
-        call_args: the inputs by name, one per sample, until they are passed on.
+        call_args: the inputs by name, one per sample, until they are passed on. In a worker: where
+            they are in shared memory.
+        writer: writes them there.
         is_scheduled: the server may run the batch.
         is_complete: no sample is added to the batch any more.
         origin: a random name of the worker; unlike its number, it differs between epochs.
@@ -25,6 +27,7 @@ class DALIPipelineRunRef:
     def __init__(self, batch_id: tuple[int, int], origin: bytes = b"") -> None:
         self.batch_id = batch_id
         self.call_args: dict[str, list[Any]] = {}
+        self.writer: Any = None
         self.is_scheduled = False
         self.is_complete = False
         self.origin = origin

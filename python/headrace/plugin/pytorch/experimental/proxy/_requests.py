@@ -14,11 +14,9 @@ import threading
 from collections import deque
 from typing import Any, NamedTuple
 
-from headrace import _core
+from headrace.plugin.pytorch.experimental.proxy._memory import Written, columns_of
 from headrace.plugin.pytorch.experimental.proxy._refs import Key
-from headrace.tensors import TensorListCPU
 
-DATA_START = 64  # bytes at the start of a slot: the first one says whether it is in use
 _MESSAGE = 1 << 16  # largest message, in bytes
 
 
@@ -31,6 +29,7 @@ class Request(NamedTuple):
         session: the iterator that it belongs to, or None.
         held: it runs only when it is asked for.
         shared: the inputs are in memory that nobody changes, and need not be copied.
+        failure: why there are no inputs.
     """
 
     key: Key
@@ -38,18 +37,7 @@ class Request(NamedTuple):
     session: int | None
     held: bool
     shared: bool = False
-
-
-class _Lease:
-    """Marks a slot as free when the batches in it are released."""
-
-    __slots__ = ("_map",)
-
-    def __init__(self, memory: mmap.mmap) -> None:
-        self._map = memory
-
-    def __del__(self) -> None:
-        self._map[0] = 0
+    failure: RuntimeError | None = None
 
 
 class _Inbox:
@@ -71,13 +59,15 @@ class _Inbox:
             return None
         (fd,) = array.array("i", control[0][2][:size])
         try:
-            key, pid, slot, length, starts, session, held = pickle.loads(message)
-            memory = self._map(key[0], pid, slot, fd, length)
+            key, pid, written, session, held = pickle.loads(message)
+            batch = Written(*written)
+            memory = self._map(key[0], pid, batch.slot, fd, batch.length)
         finally:
             os.close(fd)
-        lease = _Lease(memory)
-        columns = [_core.unpack(TensorListCPU, [(memory, lease, at)], None) for at in starts]
-        return Request(key, columns, session, held, shared=True)
+        try:
+            return Request(key, columns_of(memory, batch), session, held, shared=True)
+        except RuntimeError as error:
+            return Request(key, [], session, held, failure=error)
 
     def _map(self, origin: bytes, pid: int, slot: int, fd: int, length: int) -> mmap.mmap:
         if origin not in self._maps:

@@ -180,6 +180,8 @@ class _Runner:
 
     def _feed(self, request: Request) -> None:
         try:
+            if request.failure is not None:
+                raise request.failure
             self._inner.feed(dict(zip(self._names, request.columns)), copy=not request.shared)
         except Exception as error:
             self.requests.finish(request, (), error)
