@@ -253,6 +253,12 @@ typedef struct hr_kernels {
     void (*sinc)(float *dst, size_t stride, const struct hr_sinc_filter *f,
                  const struct hr_sinc_signal *in, int64_t count);
 
+    /* ---- sounds ---- */
+    /* n INT16 or INT32 samples in the order of this machine, at any address, to floats from -1 to
+     * 1. */
+    void (*sound_16)(float *dst, const uint8_t *src, size_t n);
+    void (*sound_32)(float *dst, const uint8_t *src, size_t n);
+
     /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);
     /* Also copies the data past the CPU's caches to `to`, aligned to HR_HASH_STRIPE. */

@@ -106,6 +106,10 @@ void HR_LEVELED(hr__lab_to_rgb)(const struct hr_lab_tables *t, uint8_t *const rg
 void HR_LEVELED(hr__blend_tables)(uint8_t *dst, const uint8_t *src, size_t n, const uint32_t *quads,
                                   const float *right, float down);
 
+/* sound.c */
+void HR_LEVELED(hr__sound_16)(float *dst, const uint8_t *src, size_t n);
+void HR_LEVELED(hr__sound_32)(float *dst, const uint8_t *src, size_t n);
+
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 hr_hash HR_LEVELED(hr__hash_copy)(const hr_hash_key *key, const void *data, size_t size, void *to);

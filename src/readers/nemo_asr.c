@@ -246,7 +246,8 @@ static hr_status open_part(hr_op_call *c, const entry *e, hr_object *object, hr_
     if (!bytes)
         return error->status;
     if (head == size)
-        return hr__sound_open(sound, bytes, size, e->offset, e->duration, error);
+        return hr__sound_open(sound, c->local, bytes, size, e->offset, e->duration, c->arena,
+                              error);
     *sound = (hr_sound){0};
     if (hr_audio_open(bytes, head, size, &sound->audio, &ignored) == HR_STATUS_OK) {
         HR_TRY(hr__sound_select(sound, e->offset, e->duration, &at, error));
@@ -255,7 +256,8 @@ static hr_status open_part(hr_op_call *c, const entry *e, hr_object *object, hr_
         return sound->samples ? HR_STATUS_OK : error->status;
     }
     bytes = read_range(c, object, 0, size, error);
-    return bytes ? hr__sound_open(sound, bytes, size, e->offset, e->duration, error)
+    return bytes ? hr__sound_open(sound, c->local, bytes, size, e->offset, e->duration, c->arena,
+                                  error)
                  : error->status;
 }
 
@@ -309,11 +311,10 @@ static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
         HR_TRY(opened);
     } else {
         size_t size = (size_t)bytes->shape.extent[0];
-        HR_TRY(hr__sound_open(&sound, bytes->data, size, e->offset, e->duration, error));
+        HR_TRY(hr__sound_open(&sound, c->local, bytes->data, size, e->offset, e->duration, c->arena,
+                              error));
     }
-    hr_status status = emit_audio(c, &sound, &options, error);
-    hr__sound_close(&sound);
-    HR_TRY(status);
+    HR_TRY(emit_audio(c, &sound, &options, error));
     return emit_other(c, e, index, (float)sound.audio.rate, error);
 }
 
@@ -343,5 +344,7 @@ const hr_op_def hr_op_readers_nemo_asr = {
     .check = nemo_check,
     .create = nemo_create,
     .destroy = nemo_destroy,
+    .local_create = hr__sound_local_create,
+    .local_destroy = hr__sound_local_destroy,
     .source = &nemo_source,
 };

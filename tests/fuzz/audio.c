@@ -11,10 +11,11 @@ static void convert(const hr_audio *a, const uint8_t *samples)
 {
     size_t frames = (size_t)a->frames, count = frames * (size_t)a->channels;
     float *values = malloc(count * sizeof(*values)), *mixed = malloc(count * sizeof(*mixed));
+    const hr_kernels *kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     if (values && mixed) {
-        hr_audio_read(a, samples, count, HR_DTYPE_INT16, values);
-        hr_audio_read(a, samples, count, HR_DTYPE_INT32, values);
-        hr_audio_read(a, samples, count, HR_DTYPE_FLOAT, values);
+        hr_audio_read(a, kernels, samples, count, HR_DTYPE_INT16, values);
+        hr_audio_read(a, kernels, samples, count, HR_DTYPE_INT32, values);
+        hr_audio_read(a, kernels, samples, count, HR_DTYPE_FLOAT, values);
         hr_audio_downmix(values, frames, a->channels, mixed);
         hr_audio_scale(mixed, frames, HR_DTYPE_INT16, values);
         hr_audio_scale(mixed, frames, HR_DTYPE_INT32, values);

@@ -514,6 +514,11 @@ TEST(conversions)
         CHECK(floats[65534] == 65534.0f);
         levels[l]->i16_to_f32(floats, (const int16_t *)halves, 65535);
         CHECK(floats[65534] == -2.0f && floats[5] == 5.0f);
+        levels[l]->sound_16(floats, (const uint8_t *)halves + 1, 65535);
+        CHECK(floats[1] == 0x200 * 0x1p-15f && floats[0x7F] == -1.0f && floats[0x80FF] == 0x1p-8f);
+        levels[l]->sound_32(floats, (const uint8_t *)halves + 1, 32767);
+        CHECK(floats[0] == 0x02000100 * 0x1p-31f &&
+              floats[32766] == (float)(int32_t)0xFEFFFDFF * 0x1p-31f);
         levels[l]->u8_to_f32(floats, (const uint8_t *)halves, 1001);
         CHECK(floats[1000] == (float)((const uint8_t *)halves)[1000]);
     }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 np = pytest.importorskip("numpy")
+av = pytest.importorskip("av")
 
 import sounds  # noqa: E402
 from headrace import Pipeline, fn, types  # noqa: E402
@@ -182,6 +184,89 @@ def test_lossy(name: str, limit: float) -> None:
     error = (floats - TONE)[128:7500]
     assert float(np.abs(error).max()) < limit
     np.testing.assert_allclose(integers, np.clip(floats * 32767, -32768, 32767), atol=0.51)
+
+
+def written(rate: int, layout: str, form: str, frames: int) -> bytes:
+    """A sound that FFmpeg wrote, as Ogg Vorbis or FLAC."""
+    file = io.BytesIO()
+    kind, dtype = ("fltp", np.float32) if form == "ogg" else ("s16", np.int16)
+    with av.open(file, "w", format=form) as out:
+        stream = out.add_stream("vorbis" if form == "ogg" else "flac", rate=rate, layout=layout)
+        stream.options = {"strict": "experimental"}
+        t = np.arange(frames) / rate
+        tones = 300 + 170 * np.arange(stream.layout.nb_channels)[:, None]
+        waves = 0.4 * np.sin(2 * np.pi * tones * t)
+        x = waves if form == "ogg" else (waves.T * 30000).reshape(1, -1)
+        x = np.ascontiguousarray(x.astype(dtype))
+        frame = av.AudioFrame.from_ndarray(x, format=kind, layout=layout)
+        frame.rate = rate
+        out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def alone(file: bytes) -> list[Any]:
+    """The sound of a file, or nothing."""
+    return decode([sounds.wav(NUMBERS >> 16), file], on_error="skip")[0][1:]
+
+
+def other_codebooks(file: bytes) -> bytes:
+    """The same file with another bit in its third header, and the checksum of the page that holds it.
+    Of the bits that leave it decodable, the first one that changes the sound is taken."""
+    start, end = file.index(b"OggS", 4), file.index(b"OggS", file.index(b"\5vorbis"))
+    (sound,) = alone(file)
+    for at in range(file.index(b"\5vorbis") + 20, end, 7):
+        page = bytearray(file[start:end])
+        page[at - start] ^= 4
+        page[22:26] = bytes(4)
+        checksum = 0
+        for byte in page:
+            checksum ^= byte << 24
+            for _ in range(8):
+                checksum = (checksum << 1) ^ (0x104C11DB7 if checksum >> 31 else 0)
+        page[22:26] = checksum.to_bytes(4, "little")
+        changed = file[:start] + bytes(page) + file[end:]
+        found = alone(changed)
+        if found and found[0].shape == sound.shape and not np.array_equal(found[0], sound):
+            return changed
+    raise AssertionError("no bit changes the sound")
+
+
+def read(file: bytes) -> Any:
+    """What FFmpeg's own decoder makes of a file."""
+    parts = []
+    with av.open(io.BytesIO(file)) as source:
+        for frame in source.decode(audio=0):
+            x = frame.to_ndarray()
+            planar = frame.format.is_planar
+            parts.append(x.T if planar else x.reshape(-1, frame.layout.nb_channels))
+    x = np.concatenate(parts)
+    return x if x.dtype == np.float32 else (x / 2**15).astype(np.float32)
+
+
+@pytest.mark.parametrize(("form", "limit"), [("ogg", 1e-4), ("flac", 0)])
+def test_kept_decoders(form: str, limit: float) -> None:
+    """A worker's decoder goes on from file to file: headers repeat, return and change, and files that
+    are damaged or go on after their end come between. Every file gives what it gives alone."""
+    kinds = [(16000, "stereo"), (44100, "stereo"), (8000, "stereo")]
+    if form == "flac":
+        kinds += [(16000, "mono"), (44100, "5.1")]
+    plain = [written(*kind, form, frames) for kind in kinds for frames in (9000, 2000)]
+    broken = bytearray(plain[0])
+    broken[len(broken) * 2 // 3] ^= 0x10
+    files = [f for i, file in enumerate(plain) for f in (file, plain[i // 2], bytes(broken), file)]
+    if form == "ogg":
+        files += [plain[0], other_codebooks(plain[0]), plain[0], plain[0] + plain[1], plain[1]]
+    each = {file: alone(file) for file in set(files)}
+    for file in plain:
+        (sound,) = each[file]
+        assert len(sound) > 1000
+        np.testing.assert_allclose(sound, read(file)[: len(sound)], atol=limit)
+    found, _ = decode(files, on_error="skip")
+    want = [x for file in files for x in each[file]]
+    assert len(found) == len(want) > len(plain)
+    for x, y in zip(found, want, strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize(("rate", "quality"), [(8000, 50), (44100, 0), (16001, 30), (48000, 100)])

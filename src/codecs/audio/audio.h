@@ -6,6 +6,7 @@
 #define HR_CODECS_AUDIO_AUDIO_H
 
 #include "core/core.h"
+#include "kernels/kernels.h"
 
 typedef enum hr_audio_code { /* how a sample is stored */
                              HR_AUDIO_CODE_NONE,
@@ -39,8 +40,8 @@ hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, h
 /* Converts `count` samples of any channels to INT16, INT32 or FLOAT. Integers fill the range of the
  * type, and floats that of -1 to 1. Floats that become integers are rounded and not scaled, as by
  * libsndfile. */
-void hr_audio_read(const hr_audio *audio, const uint8_t *src, size_t count, hr_dtype dtype,
-                   void *dst);
+void hr_audio_read(const hr_audio *audio, const hr_kernels *kernels, const uint8_t *src,
+                   size_t count, hr_dtype dtype, void *dst);
 /* The mean of the channels of each frame. */
 void hr_audio_downmix(const float *src, size_t frames, int32_t channels, float *dst);
 /* Scales samples from -1 .. 1 to the range of INT16 or INT32, or copies them. */

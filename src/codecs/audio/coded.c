@@ -60,31 +60,46 @@ hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size)
     return HR_AUDIO_CODING_NONE;
 }
 
-hr_status hr_audio_coded_decode(hr_audio_job *job, hr_error *error)
+/* Where the samples go, and why there is no memory for them. */
+typedef struct room {
+    hr_arena *arena;
+    hr_error *error;
+} room;
+
+static void *take_memory(void *context, size_t size)
+{
+    const room *r = context;
+    return hr_arena_alloc(r->arena, size, r->error);
+}
+
+hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *error)
 {
     static const char *const names[HR_AUDIO_CODING_COUNT] = {"",       "FLAC", "Ogg FLAC",
                                                              "Vorbis", "Opus", "MP3"};
     const hr_audio_module_def *module;
+    room r = {arena, error};
     hr_status status = open_module(&module, error);
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", names[job->coding]);
     job->limit = job->size > (SIZE_MAX - MEMORY) / MEMORY_PER_BYTE
                      ? SIZE_MAX
                      : MEMORY + job->size * MEMORY_PER_BYTE;
+    job->memory = take_memory;
+    job->context = &r;
     if (module->decode(job))
         return HR_STATUS_OK;
-    status = job->over_limit ? HR_STATUS_LIMIT : HR_STATUS_CORRUPT;
-    hr_fail(error, status, "%s: %s", names[job->coding], job->message);
-    module->release(job);
-    return status;
+    if (job->no_memory)
+        return hr_error_prefix(error, "%s", names[job->coding]);
+    return hr_fail(error, job->over_limit ? HR_STATUS_LIMIT : HR_STATUS_CORRUPT, "%s: %s",
+                   names[job->coding], job->message);
 }
 
-void hr_audio_coded_release(hr_audio_job *job)
+void hr_audio_coded_forget(hr_audio_kept *kept)
 {
     const hr_audio_module_def *module;
     hr_error error;
-    if (open_module(&module, &error) == HR_STATUS_OK)
-        module->release(job);
+    if (kept && open_module(&module, &error) == HR_STATUS_OK)
+        module->forget(kept);
 }
 
 const char *hr_audio_coded_version(void)

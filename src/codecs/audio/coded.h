@@ -8,9 +8,10 @@
 #include "codecs/audio/module.h"
 
 hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size);
-/* Decodes job->bytes. After success, hr_audio_coded_release frees the samples. */
-hr_status hr_audio_coded_decode(hr_audio_job *job, hr_error *error);
-void hr_audio_coded_release(hr_audio_job *job);
+/* Decodes job->bytes. The samples are in the arena. */
+hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *error);
+/* For job->kept in the end; NULL is allowed. */
+void hr_audio_coded_forget(hr_audio_kept *kept);
 /* What the module consists of, or that it is not installed. */
 const char *hr_audio_coded_version(void);
 

@@ -91,16 +91,6 @@ static void store_integers(const int32_t *restrict src, size_t n, hr_dtype dtype
     }
 }
 
-/* The most frequent conversion, without the detour, for samples in the order of this machine. */
-static void floats_from_16(const uint8_t *restrict src, size_t n, float *restrict dst)
-{
-    for (size_t i = 0; i < n; i++) {
-        int16_t v;
-        memcpy(&v, src + 2 * i, sizeof(v));
-        dst[i] = (float)v * 0x1p-15f;
-    }
-}
-
 static void read_integers(const hr_audio *a, const uint8_t *src, size_t n, hr_dtype dtype,
                           void *dst)
 {
@@ -161,8 +151,8 @@ static void read_floats(const hr_audio *a, const uint8_t *src, size_t n, hr_dtyp
 
 /* ---- any ---- */
 
-void hr_audio_read(const hr_audio *audio, const uint8_t *src, size_t count, hr_dtype dtype,
-                   void *dst)
+void hr_audio_read(const hr_audio *audio, const hr_kernels *kernels, const uint8_t *src,
+                   size_t count, hr_dtype dtype, void *dst)
 {
     bool is_float = audio->code == HR_AUDIO_CODE_F32 || audio->code == HR_AUDIO_CODE_F64;
     size_t item = audio->frame_bytes / (size_t)audio->channels, size = hr_dtype_size(dtype);
@@ -176,7 +166,11 @@ void hr_audio_read(const hr_audio *audio, const uint8_t *src, size_t count, hr_d
         return;
     }
     if (audio->code == HR_AUDIO_CODE_S16 && plain_order && dtype == HR_DTYPE_FLOAT) {
-        floats_from_16(src, count, dst);
+        kernels->sound_16(dst, src, count);
+        return;
+    }
+    if (audio->code == HR_AUDIO_CODE_S32 && plain_order && dtype == HR_DTYPE_FLOAT) {
+        kernels->sound_32(dst, src, count);
         return;
     }
     for (size_t at = 0; at < count; at += BLOCK) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LIKELY = 64 }; /* bytes of samples that a byte of a file often stands for, or fewer */
+
 bool hr__audio_fail(hr_audio_job *job, const char *fmt, ...)
 {
     va_list args;
@@ -33,6 +35,33 @@ bool hr__audio_begin(hr_audio_job *job, int64_t channels, int64_t rate, bool is_
     return true;
 }
 
+static bool grow(hr_audio_job *job, size_t capacity)
+{
+    void *more = job->memory(job->context, capacity);
+    if (!more) {
+        job->no_memory = true;
+        return hr__audio_fail(job, "there is no memory for %zu bytes of samples", capacity);
+    }
+    if (job->frames > 0)
+        memcpy(more, job->samples, (size_t)job->frames * (size_t)job->channels * sizeof(float));
+    job->samples = more;
+    job->capacity = capacity;
+    return true;
+}
+
+void hr__audio_expect(hr_audio_job *job, int64_t frames)
+{
+    if (job->channels < 1)
+        return;
+    size_t item = (size_t)job->channels * sizeof(float);
+    size_t likely = job->size > SIZE_MAX / LIKELY ? SIZE_MAX : job->size * LIKELY;
+    int64_t wanted = frames < job->most ? frames : job->most;
+    likely = likely < job->limit ? likely : job->limit;
+    if (wanted > 0 && (uint64_t)wanted < likely / item && (size_t)wanted * item > job->capacity)
+        grow(job, (size_t)wanted * item); /* or later */
+    job->no_memory = false;
+}
+
 void *hr__audio_room(hr_audio_job *job, int64_t frames)
 {
     size_t item = (size_t)job->channels * sizeof(float);
@@ -44,16 +73,8 @@ void *hr__audio_room(hr_audio_job *job, int64_t frames)
                        job->limit, job->size);
         return NULL;
     }
-    if (needed > job->capacity) {
-        size_t capacity = needed + needed / 2;
-        void *more = realloc(job->samples, capacity);
-        if (!more) {
-            hr__audio_fail(job, "there is no memory for %zu bytes of samples", capacity);
-            return NULL;
-        }
-        job->samples = more;
-        job->capacity = capacity;
-    }
+    if (needed > job->capacity && !grow(job, needed < job->limit / 2 ? 2 * needed : job->limit))
+        return NULL;
     return (char *)job->samples + (size_t)job->frames * item;
 }
 
@@ -70,7 +91,36 @@ void hr__audio_keep(hr_audio_job *job, int64_t frames)
     job->frames += kept;
 }
 
-static bool decode(hr_audio_job *job)
+bool hr__audio_planes(hr_audio_job *job, float *const *planes, int64_t n)
+{
+    float *room = hr__audio_room(job, n);
+    if (!room)
+        return false;
+    if (job->channels == 1)
+        memcpy(room, planes[0], (size_t)n * sizeof(*room));
+    else
+        for (int32_t k = 0; k < job->channels; k++)
+            for (int64_t i = 0; i < n; i++)
+                room[i * job->channels + k] = planes[k][i];
+    hr__audio_keep(job, n);
+    return true;
+}
+
+int64_t hr__audio_ogg_end(const hr_audio_job *job)
+{
+    const size_t head = 27, most = head + 255 + 255 * 255;
+    size_t first = job->size > most ? job->size - most : 0;
+    for (size_t at = job->size > head ? job->size - head : 0; at > first; at--)
+        if (memcmp(job->bytes + at, "OggS", 4) == 0) {
+            uint64_t position = 0;
+            for (size_t i = 13; i >= 6; i--)
+                position = position << 8 | job->bytes[at + i];
+            return position < INT64_MAX ? (int64_t)position : 0;
+        }
+    return 0;
+}
+
+static bool decode_any(hr_audio_job *job)
 {
     bool done = false;
     switch (job->coding) {
@@ -96,10 +146,27 @@ static bool decode(hr_audio_job *job)
     return done;
 }
 
-static void release(hr_audio_job *job)
+static void forget(hr_audio_kept *kept)
 {
-    free(job->samples);
-    job->samples = NULL;
+    if (!kept)
+        return;
+    hr__flac_kept_destroy(kept->flac);
+    hr__vorbis_kept_destroy(kept->vorbis);
+    free(kept);
+}
+
+static bool decode(hr_audio_job *job)
+{
+    hr_audio_kept *own = NULL, **kept = job->kept;
+    if (!kept)
+        job->kept = &own;
+    if (!*job->kept)
+        *job->kept = calloc(1, sizeof(**job->kept));
+    bool done =
+        *job->kept ? decode_any(job) : hr__audio_fail(job, "there is no memory for a decoder");
+    job->kept = kept;
+    forget(own);
+    return done;
 }
 
 static const char *version(void)
@@ -117,6 +184,6 @@ const hr_audio_module_def *hr_audio_module(void)
                                                .struct_size = sizeof(hr_audio_module_def),
                                                .version = version,
                                                .decode = decode,
-                                               .release = release};
+                                               .forget = forget};
     return &module;
 }

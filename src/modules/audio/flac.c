@@ -3,6 +3,7 @@
 /* FLAC, also in Ogg, through libFLAC. */
 #include "modules/audio/frames.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <FLAC/stream_decoder.h>
@@ -14,6 +15,12 @@ typedef struct flac {
     int64_t decoded;
     bool failed;
 } flac;
+
+/* A decoder that was used for a file without damage, or NULL; `f` is what its functions get. */
+struct hr_flac_kept {
+    flac f;
+    FLAC__StreamDecoder *decoder;
+};
 
 static FLAC__StreamDecoderReadStatus on_read(const FLAC__StreamDecoder *decoder, FLAC__byte *dst,
                                              size_t *size, void *user)
@@ -63,6 +70,24 @@ static FLAC__bool on_eof(const FLAC__StreamDecoder *decoder, void *user)
     return f->at >= f->job->size;
 }
 
+static void interleave(const FLAC__int32 *const *planes, uint32_t channels, int64_t n,
+                       uint32_t shift, int32_t *restrict dst)
+{
+    const FLAC__int32 *restrict first = planes[0], *restrict second = planes[channels - 1];
+    if (channels == 1)
+        for (int64_t i = 0; i < n; i++)
+            dst[i] = (int32_t)((uint32_t)first[i] << shift);
+    else if (channels == 2)
+        for (int64_t i = 0; i < n; i++) {
+            dst[2 * i] = (int32_t)((uint32_t)first[i] << shift);
+            dst[2 * i + 1] = (int32_t)((uint32_t)second[i] << shift);
+        }
+    else
+        for (uint32_t k = 0; k < channels; k++)
+            for (int64_t i = 0; i < n; i++)
+                dst[i * channels + k] = (int32_t)((uint32_t)planes[k][i] << shift);
+}
+
 /* Keeps a block of the stream, whose samples fill the highest bits. */
 static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decoder,
                                                const FLAC__Frame *frame,
@@ -84,9 +109,7 @@ static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decode
         f->failed = true;
         return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
     }
-    for (uint32_t k = 0; k < channels; k++)
-        for (int64_t i = 0; i < n; i++)
-            room[i * channels + k] = (int32_t)((uint32_t)planes[k][i] << (32 - bits));
+    interleave(planes, channels, n, 32 - bits, room);
     f->decoded += n;
     hr__audio_keep(job, n);
     return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
@@ -106,6 +129,7 @@ static void on_metadata(const FLAC__StreamDecoder *decoder, const FLAC__StreamMe
         int64_t left = (int64_t)f->total - f->job->skip;
         left = left > 0 ? left : 0;
         f->job->most = left < f->job->most ? left : f->job->most;
+        hr__audio_expect(f->job, left);
     }
 }
 
@@ -120,7 +144,7 @@ static void on_error(const FLAC__StreamDecoder *decoder, FLAC__StreamDecoderErro
     f->failed = true;
 }
 
-static bool run(flac *f, FLAC__StreamDecoder *d)
+static bool begin(flac *f, FLAC__StreamDecoder *d)
 {
     hr_audio_job *job = f->job;
     FLAC__StreamDecoderInitStatus begun =
@@ -131,6 +155,12 @@ static bool run(flac *f, FLAC__StreamDecoder *d)
                                                    on_write, on_metadata, on_error, f);
     if (begun != FLAC__STREAM_DECODER_INIT_STATUS_OK)
         return hr__audio_fail(job, "libFLAC: %s", FLAC__StreamDecoderInitStatusString[begun]);
+    return true;
+}
+
+static bool run(flac *f, FLAC__StreamDecoder *d)
+{
+    hr_audio_job *job = f->job;
     if (!FLAC__stream_decoder_process_until_end_of_metadata(d) || f->failed || job->channels == 0)
         return f->failed ? false : hr__audio_fail(job, "the header is damaged");
     int64_t skip = job->skip;
@@ -157,14 +187,39 @@ static bool run(flac *f, FLAC__StreamDecoder *d)
     return !f->failed;
 }
 
+static void drop(struct hr_flac_kept *k)
+{
+    if (k->decoder)
+        FLAC__stream_decoder_delete(k->decoder);
+    k->decoder = NULL;
+}
+
+void hr__flac_kept_destroy(struct hr_flac_kept *k)
+{
+    if (!k)
+        return;
+    drop(k);
+    free(k);
+}
+
+/* A decoder is kept if it has read a file from its beginning up to the last frame that was wanted:
+ * libFLAC's reset then leaves nothing of that file behind. */
 bool hr__flac_decode(hr_audio_job *job)
 {
-    flac f = {.job = job};
-    FLAC__StreamDecoder *d = FLAC__stream_decoder_new();
-    if (!d)
+    hr_audio_kept *kept = *job->kept;
+    bool plain = job->coding == HR_AUDIO_CODING_FLAC && !(job->offset > 0);
+    if (!kept->flac && !(kept->flac = calloc(1, sizeof(*kept->flac))))
         return hr__audio_fail(job, "there is no memory for a decoder");
-    bool done = run(&f, d);
-    FLAC__stream_decoder_delete(d);
+    struct hr_flac_kept *k = kept->flac;
+    k->f = (flac){.job = job};
+    if (k->decoder && !(plain && FLAC__stream_decoder_reset(k->decoder)))
+        drop(k);
+    bool begun = k->decoder != NULL;
+    if (!begun && !(k->decoder = FLAC__stream_decoder_new()))
+        return hr__audio_fail(job, "there is no memory for a decoder");
+    bool done = (begun || begin(&k->f, k->decoder)) && run(&k->f, k->decoder);
+    if (!done || !plain || hr__audio_wants(job))
+        drop(k);
     if (done)
         job->skip = 0;
     return done;

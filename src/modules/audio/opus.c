@@ -64,6 +64,7 @@ static bool take_head(opus *o, const ogg_packet *p)
     o->first = job->skip;
     int64_t extra = o->pre_skip * o->rate / CLOCK;
     job->skip = job->skip > INT64_MAX - extra ? INT64_MAX : job->skip + extra;
+    hr__audio_expect(job, hr__audio_ogg_end(job) / (CLOCK / o->rate) + MOST_FRAMES);
     return true;
 }
 

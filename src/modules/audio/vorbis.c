@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Vorbis through libvorbisfile. */
-#include "modules/audio/frames.h"
+#include "modules/audio/vorbis_kept.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,14 +67,7 @@ static bool append(hr_audio_job *job, OggVorbis_File *v, float **planes, long n)
     const vorbis_info *info = ov_info(v, -1);
     if (!info || info->channels != job->channels || info->rate != job->rate)
         return hr__audio_fail(job, "another stream follows with other channels or another rate");
-    float *room = hr__audio_room(job, n);
-    if (!room)
-        return false;
-    for (int32_t k = 0; k < job->channels; k++)
-        for (long i = 0; i < n; i++)
-            room[i * job->channels + k] = planes[k][i];
-    hr__audio_keep(job, n);
-    return true;
+    return hr__audio_planes(job, planes, n);
 }
 
 static bool run(hr_audio_job *job, OggVorbis_File *v)
@@ -103,7 +96,8 @@ static bool run(hr_audio_job *job, OggVorbis_File *v)
     return true;
 }
 
-bool hr__vorbis_decode(hr_audio_job *job)
+/* Any file: with several streams, with damage, or from a later frame on. */
+static bool decode_other(hr_audio_job *job)
 {
     source s = {job->bytes, job->size, 0};
     const ov_callbacks callbacks = {on_read, on_seek, NULL, on_tell};
@@ -114,6 +108,15 @@ bool hr__vorbis_decode(hr_audio_job *job)
     bool done = run(job, &v);
     ov_clear(&v);
     return done;
+}
+
+bool hr__vorbis_decode(hr_audio_job *job)
+{
+    hr_vorbis_result result = job->offset > 0 ? HR_VORBIS_RESULT_OTHER : hr__vorbis_plain(job);
+    if (result != HR_VORBIS_RESULT_OTHER)
+        return result == HR_VORBIS_RESULT_DONE;
+    job->frames = 0;
+    return decode_other(job);
 }
 
 const char *hr__vorbis_version(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* decoders.audio: samples of sound files. */
-#include <string.h>
-
 #include "ops/decoders/sound.h"
 
 typedef struct audio_args {
@@ -58,61 +56,33 @@ static hr_status audio_create(const void *args, void **state, hr_error *error)
     return status;
 }
 
-/* What `run` needs of `infer`. */
-typedef struct decoded {
-    hr_sound sound;
-    const void *samples; /* of the output, if the sound had to be decoded to know its length */
-} decoded;
-
-static hr_status finish(hr_op_call *c, const hr_sound_options *options, decoded *d, hr_error *error)
-{
-    hr_tensor out;
-    size_t size = 0;
-    HR_TRY(hr__sound_describe(&d->sound, options, &c->out[0], error));
-    hr_tensor_describe(&c->out[1], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
-    if (!d->sound.coded)
-        return HR_STATUS_OK;
-    out = c->out[0];
-    if (!hr_tensor_bytes(&out, &size))
-        return hr_fail(error, HR_STATUS_LIMIT, "the size of the output overflows");
-    if (!(out.data = hr_arena_alloc(c->arena, size, error)))
-        return HR_STATUS_NO_MEMORY;
-    d->samples = out.data;
-    return hr__sound_run(&d->sound, options, &out, c->arena, error);
-}
-
 static hr_status audio_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
-    hr_sound_options options = options_of(c);
-    decoded *d = hr_arena_alloc(c->arena, sizeof(*d), error);
-    if (!d)
+    const hr_sound_options options = options_of(c);
+    hr_sound *sound = hr_arena_alloc(c->arena, sizeof(*sound), error);
+    if (!sound)
         return HR_STATUS_NO_MEMORY;
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
         return hr_fail(
             error, HR_STATUS_ERROR,
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
-    d->samples = NULL;
-    HR_TRY(hr__sound_open(&d->sound, in->data, (size_t)in->shape.extent[0], 0, -1, error));
-    hr_status status = finish(c, &options, d, error);
-    hr__sound_close(&d->sound);
-    c->memo = d;
-    return status;
+    HR_TRY(hr__sound_open(sound, c->local, in->data, (size_t)in->shape.extent[0], 0, -1, c->arena,
+                          error));
+    c->memo = sound;
+    hr_tensor_describe(&c->out[1], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
+    return hr__sound_describe(sound, &options, &c->out[0], error);
 }
 
 static hr_status audio_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
-        const decoded *d = calls[i].memo;
-        hr_sound_options options = options_of(&calls[i]);
+        const hr_sound *sound = calls[i].memo;
+        const hr_sound_options options = options_of(&calls[i]);
         hr_tensor *out = calls[i].out;
-        size_t size = 0;
-        if (!d->samples)
-            HR_TRY(hr__sound_run(&d->sound, &options, out, calls[i].arena, error));
-        else if (hr_tensor_bytes(out, &size) && size > 0)
-            memcpy(out->data, d->samples, size);
-        *(float *)out[1].data = options.rate > 0 ? options.rate : (float)d->sound.audio.rate;
+        HR_TRY(hr__sound_run(sound, &options, out, calls[i].arena, error));
+        *(float *)out[1].data = options.rate > 0 ? options.rate : (float)sound->audio.rate;
     }
     return HR_STATUS_OK;
 }
@@ -138,6 +108,8 @@ const hr_op_def hr_op_decoders_audio = {
     .check = audio_check,
     .create = audio_create,
     .destroy = audio_destroy,
+    .local_create = hr__sound_local_create,
+    .local_destroy = hr__sound_local_destroy,
     .infer = audio_infer,
     .run_cpu = audio_run,
 };

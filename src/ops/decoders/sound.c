@@ -37,10 +37,23 @@ hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint
     return HR_STATUS_OK;
 }
 
-static hr_status open_coded(hr_sound *sound, hr_error *error)
+hr_status hr__sound_local_create(const void *args, void *state, void **local, hr_error *error)
 {
-    const hr_audio_job *job = &sound->job;
-    HR_TRY(hr_audio_coded_decode(&sound->job, error));
+    (void)args;
+    (void)state;
+    *local = hr_calloc(1, sizeof(hr_sound_local), error);
+    return *local ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr__sound_local_destroy(void *local)
+{
+    hr_audio_coded_forget(((hr_sound_local *)local)->kept);
+    hr_free(local);
+}
+
+static hr_status open_coded(hr_sound *sound, hr_audio_job *job, hr_arena *arena, hr_error *error)
+{
+    HR_TRY(hr_audio_coded_decode(job, arena, error));
     sound->audio = (hr_audio){.code = job->is_float ? HR_AUDIO_CODE_F32 : HR_AUDIO_CODE_S32,
                               .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
                               .channels = job->channels,
@@ -49,34 +62,27 @@ static hr_status open_coded(hr_sound *sound, hr_error *error)
                               .frame_bytes = sizeof(float) * (size_t)job->channels};
     sound->samples = job->samples;
     sound->frames = job->frames;
-    sound->coded = true;
     sound->scaled = job->is_float;
     return HR_STATUS_OK;
 }
 
-hr_status hr__sound_open(hr_sound *sound, const uint8_t *bytes, size_t size, double offset,
-                         double duration, hr_error *error)
+hr_status hr__sound_open(hr_sound *sound, hr_sound_local *local, const uint8_t *bytes, size_t size,
+                         double offset, double duration, hr_arena *arena, hr_error *error)
 {
-    hr_audio_coding coding = hr_audio_coding_of(bytes, size);
+    hr_audio_job job = {.bytes = bytes,
+                        .size = size,
+                        .coding = hr_audio_coding_of(bytes, size),
+                        .offset = offset,
+                        .duration = duration,
+                        .kept = local ? &local->kept : NULL};
     uint64_t at = 0;
-    *sound = (hr_sound){.job = {.bytes = bytes,
-                                .size = size,
-                                .coding = coding,
-                                .offset = offset,
-                                .duration = duration}};
-    if (coding != HR_AUDIO_CODING_NONE)
-        return open_coded(sound, error);
+    *sound = (hr_sound){0};
+    if (job.coding != HR_AUDIO_CODING_NONE)
+        return open_coded(sound, &job, arena, error);
     HR_TRY(hr_audio_open(bytes, size, size, &sound->audio, error));
     HR_TRY(hr__sound_select(sound, offset, duration, &at, error));
     sound->samples = bytes + sound->audio.offset + at;
     return HR_STATUS_OK;
-}
-
-void hr__sound_close(hr_sound *sound)
-{
-    if (sound->coded)
-        hr_audio_coded_release(&sound->job);
-    sound->coded = false;
 }
 
 static bool resamples(const hr_sound *sound, const hr_sound_options *options)
@@ -101,8 +107,8 @@ hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *opti
 
 /* By way of floats from -1 to 1. Channels are mixed if `downmix` is set. Floats are scaled to the
  * range of integers in the end. */
-static hr_status by_floats(const hr_sound *sound, bool downmix, hr_dtype dtype, char *dst,
-                           hr_arena *arena, hr_error *error)
+static hr_status by_floats(const hr_sound *sound, const hr_sound_options *options, bool downmix,
+                           hr_dtype dtype, char *dst, hr_arena *arena, hr_error *error)
 {
     const hr_audio *a = &sound->audio;
     size_t channels = (size_t)a->channels, most = HR_MAX(PART / channels, 1);
@@ -113,7 +119,8 @@ static hr_status by_floats(const hr_sound *sound, bool downmix, hr_dtype dtype, 
         return HR_STATUS_NO_MEMORY;
     for (size_t at = 0, n; at < (size_t)sound->frames; at += n) {
         n = HR_MIN((size_t)sound->frames - at, most);
-        hr_audio_read(a, sound->samples + at * a->frame_bytes, n * channels, HR_DTYPE_FLOAT, all);
+        hr_audio_read(a, options->kernels, sound->samples + at * a->frame_bytes, n * channels,
+                      HR_DTYPE_FLOAT, all);
         if (downmix) {
             hr_audio_downmix(all, n, a->channels, mixed);
             hr_audio_scale(mixed, n, dtype, dst + at * size);
@@ -137,7 +144,7 @@ static hr_status resample(const hr_sound *sound, const hr_sound_options *options
                                               : hr_arena_alloc(arena, values * sizeof(*dst), error);
     if (!src || !dst)
         return HR_STATUS_NO_MEMORY;
-    HR_TRY(by_floats(sound, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
+    HR_TRY(by_floats(sound, options, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
     for (int32_t k = 0; k < channels; k++)
         HR_TRY(hr__resample(options->resampler, options->kernels, src, sound->frames, channels, k,
                             step, dst, count, arena, error));
@@ -156,7 +163,8 @@ hr_status hr__sound_run(const hr_sound *sound, const hr_sound_options *options, 
     if (resamples(sound, options))
         return resample(sound, options, downmix, out, arena, error);
     if (downmix || (sound->scaled && options->dtype != HR_DTYPE_FLOAT))
-        return by_floats(sound, downmix, options->dtype, out->data, arena, error);
-    hr_audio_read(&sound->audio, sound->samples, count, options->dtype, out->data);
+        return by_floats(sound, options, downmix, options->dtype, out->data, arena, error);
+    hr_audio_read(&sound->audio, options->kernels, sound->samples, count, options->dtype,
+                  out->data);
     return HR_STATUS_OK;
 }

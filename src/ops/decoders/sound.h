@@ -20,17 +20,24 @@ typedef struct hr_sound {
     hr_audio audio;
     const uint8_t *samples; /* as stored, `frames` of them */
     int64_t frames;
-    bool coded;  /* they are of the job, and hr__sound_close is needed */
     bool scaled; /* floats that become integers are scaled */
-    hr_audio_job job;
 } hr_sound;
+
+/* What a worker keeps for a node from one file to the next. */
+typedef struct hr_sound_local {
+    hr_audio_kept *kept;
+} hr_sound_local;
+
+/* For `local_create` and `local_destroy`. */
+hr_status hr__sound_local_create(const void *args, void *state, void **local, hr_error *error);
+void hr__sound_local_destroy(void *local);
 
 /* HR_STATUS_ERROR: the type is none that sounds can have. */
 hr_status hr__sound_check(const hr_sound_options *options, hr_error *error);
-/* Opens a file, for the part from `offset` on, in seconds; `duration` < 0: to the end. */
-hr_status hr__sound_open(hr_sound *sound, const uint8_t *bytes, size_t size, double offset,
-                         double duration, hr_error *error);
-void hr__sound_close(hr_sound *sound);
+/* Opens a file, for the part from `offset` on, in seconds; `duration` < 0: to the end. The sound
+ * refers to the bytes, or to memory of the arena. `local` may be NULL. */
+hr_status hr__sound_open(hr_sound *sound, hr_sound_local *local, const uint8_t *bytes, size_t size,
+                         double offset, double duration, hr_arena *arena, hr_error *error);
 /* For a file whose header was read to sound->audio: sets the number of frames of the part. `*at`:
  * bytes between the first frame of the file and that of the part. */
 hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint64_t *at,

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A decoder of Vorbis that is kept from one file to the next. */
+#ifndef HR_MODULES_AUDIO_VORBIS_KEPT_H
+#define HR_MODULES_AUDIO_VORBIS_KEPT_H
+
+#include "modules/audio/frames.h"
+
+typedef enum hr_vorbis_result {
+    HR_VORBIS_RESULT_DONE,
+    HR_VORBIS_RESULT_FAILED, /* with the message */
+    HR_VORBIS_RESULT_OTHER   /* the file is not a plain one, or it is damaged */
+} hr_vorbis_result;
+
+/* Decodes a plain file from its beginning: one stream of whole pages that follow one another
+ * without gaps, and nothing else. Its samples are those of libvorbisfile. */
+hr_vorbis_result hr__vorbis_plain(hr_audio_job *job);
+
+#endif
