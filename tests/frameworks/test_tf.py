@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -152,6 +153,20 @@ def test_transformations_share_the_memory_of_the_batch(monkeypatch: pytest.Monke
             np.testing.assert_array_equal(batch[k], expected)
             np.testing.assert_array_equal(changed[k], expected + 1)
     assert not np.array_equal(made[0][1], made[2][1]) and np.all(made[-1][1] == 1)
+
+
+def test_no_other_thread_is_woken_for_a_batch() -> None:
+    from headrace.plugin.tf._generated import generated
+
+    class Threads:
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> Any:
+            return (tf.constant(threading.get_native_id(), tf.int64),)
+
+    dataset = generated(Threads, (tf.TensorSpec([], tf.int64),))
+    assert len({int(element[0]) for element in dataset.take(1000)}) == 1
 
 
 @pipeline_def(batch_size=2, **KEYS)

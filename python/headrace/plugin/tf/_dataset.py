@@ -53,6 +53,7 @@ class _Declared:
     def __init__(self, runner: Runner, specs: Specs) -> None:
         self._runner = runner
         self._specs = specs
+        self._shaped = [spec.shape.rank is not None for spec in specs]
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -63,12 +64,12 @@ class _Declared:
             raise _wrong(f"{len(self._specs)} outputs are declared, but there are {len(outputs)}.")
         made = [tensor(batch) for batch in outputs]
         for k, (value, spec) in enumerate(zip(made, self._specs)):
-            if tf.as_dtype(value.dtype) != spec.dtype:
+            if value.dtype is not spec.dtype and tf.as_dtype(value.dtype) != spec.dtype:
                 raise _wrong(
                     f"output {k} has the element type {tf.as_dtype(value.dtype).name}, but "
                     f"`output_dtypes` says {spec.dtype.name}."
                 )
-            if not spec.shape.is_compatible_with(value.shape):
+            if self._shaped[k] and not spec.shape.is_compatible_with(value.shape):
                 raise _wrong(
                     f"output {k} has the shape {tuple(value.shape)}, but `output_shapes` says "
                     f"{spec.shape}."

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.ops.from_generator_op import _GeneratorDataset
+from tensorflow.python.data.ops.map_op import _MapDataset
 from tensorflow.python.ops import script_ops
 
 
@@ -34,7 +35,7 @@ class _Passes(script_ops.EagerFunc):  # type: ignore[misc]
 
     def __call__(self, device: Any, token: Any, args: list[Any]) -> list[tf.Tensor]:
         """The next tensors of an iterator, in host memory."""
-        return [tensor.cpu() for tensor in next(self._running[int(args[0])])]
+        return [_on_host(tensor) for tensor in next(self._running[int(args[0])])]
 
     def end(self, number: Any) -> np.int64:
         del self._running[int(number)]
@@ -63,6 +64,9 @@ def generated(start: Callable[[], Iterator[Any]], specs: tuple[tf.TensorSpec, ..
     def begin(_: Any) -> Any:
         return _declared(tf.numpy_function(passes.begin, [], tf.int64), tf.TensorSpec([]))
 
+    def same(number: Any) -> Any:
+        return (number,)
+
     def take(number: Any) -> Any:
         made = passes.node(number, specs)
         return tuple(_declared(tensor, spec) for tensor, spec in zip(made, specs))
@@ -70,10 +74,21 @@ def generated(start: Callable[[], Iterator[Any]], specs: tuple[tf.TensorSpec, ..
     def end(number: Any) -> Any:
         return _declared(tf.numpy_function(passes.end, [number], tf.int64), tf.TensorSpec([]))
 
+    # The dataset repeats the number of the pass, and a map takes its batches. Unlike the functions of
+    # _GeneratorDataset, that of a map can run on the thread that asks, without waking two others.
+    numbers = _GeneratorDataset(np.int64(0), begin, same, end, (tf.TensorSpec([], tf.int64),))
+    batches = _MapDataset(numbers, take, use_inter_op_parallelism=False, preserve_cardinality=False)
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
-    return _GeneratorDataset(np.int64(0), begin, take, end, specs).with_options(options)
+    return batches.with_options(options)
+
+
+def _on_host(tensor: tf.Tensor) -> tf.Tensor:
+    if tensor.backing_device.endswith("CPU:0"):
+        return tensor
+    with tf.init_scope(), tf.device("CPU:0"):
+        return tf.identity(tensor)
 
 
 def _declared(tensor: tf.Tensor, spec: tf.TensorSpec) -> tf.Tensor:
