@@ -8,8 +8,10 @@ import functools
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ av = pytest.importorskip("av")
 
 import videos  # noqa: E402
 from headrace import Pipeline, _core, fn  # noqa: E402
+from test_video_table import write_matroska  # noqa: E402
 
 FILES: dict[str, dict[str, Any]] = {  # arguments of videos.make
     "h264": {"codec": "h264"},
@@ -203,6 +206,90 @@ def test_frames_that_are_too_large(tmp_path: Path) -> None:
     claims = (16000).to_bytes(2, "big") * 2
     with pytest.raises(RuntimeError, match="MJPEG"):
         decode([data[: at + 5] + claims + data[at + 9 :]])
+
+
+# ---- small files that ask for much ----
+
+
+def ivf(packets: list[tuple[int, bytes]], width: int = 64, height: int = 48) -> bytes:
+    """VP8 packets with their times."""
+    head = struct.pack("<4sHH4sHHIIII", b"DKIF", 0, 32, b"VP80", width, height, 25, 1, 0, 0)
+    return head + b"".join(struct.pack("<IQ", len(p), time) + p for time, p in packets)
+
+
+def box(kind: bytes, contents: bytes) -> bytes:
+    return struct.pack(">I4s", 8 + len(contents), kind) + contents
+
+
+def mp4(data: bytes, packets: list[tuple[int, int]]) -> bytes:
+    """VP8 packets, each an offset in `data` and a size. The first one is a key."""
+    n, base = len(packets), 24
+    entry = bytes(24) + struct.pack(">HH", 64, 48) + bytes(50)
+    tables = box(b"stsd", struct.pack(">II", 0, 1) + box(b"vp08", entry))
+    tables += box(b"stts", struct.pack(">4I", 0, 1, n, 1))
+    tables += box(b"stss", struct.pack(">3I", 0, 1, 1))
+    tables += box(b"stsc", struct.pack(">5I", 0, 1, 1, 1, 1))
+    tables += box(b"stsz", struct.pack(f">{n + 3}I", 0, 0, n, *(size for _, size in packets)))
+    tables += box(b"stco", struct.pack(f">{n + 2}I", 0, n, *(base + at for at, _ in packets)))
+    media = box(b"mdhd", struct.pack(">6I", 0, 0, 0, 25, n, 0)) + box(b"hdlr", bytes(8) + b"vide")
+    media += box(b"minf", box(b"stbl", tables))
+    track = box(b"trak", box(b"tkhd", bytes(84)) + box(b"mdia", media))
+    return box(b"ftyp", b"isom" + bytes(4)) + box(b"mdat", data) + box(b"moov", track)
+
+
+@pytest.fixture(scope="module")
+def vp8(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    file = tmp_path_factory.mktemp("videos") / "a.ivf"
+    videos.make(file, "vp8", 3)
+    return videos.packets(file)[0]
+
+
+@pytest.mark.parametrize("size", [(65535, 65535), (40000, 30000), (0, 0)])
+def test_the_container_may_claim_any_size(
+    size: tuple[int, int], vp8: list[bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = ivf(list(enumerate(vp8)), *size)
+    (frames,) = decode([data])
+    assert frames.shape == (3, 48, 64, 3)
+    (filled,) = decode([data], frames=[-1], pad_mode="constant", fill_value=7)
+    assert filled.shape == (1, 48, 64, 3) and (filled == 7).all()
+    assert capfd.readouterr().err == ""
+
+
+def test_the_container_may_claim_a_size_that_overflows(tmp_path: Path) -> None:
+    file = tmp_path / "a.mkv"
+    videos.make(file, "mjpeg", 1)
+    write_matroska(file, videos.packets(file)[0], 0, False, False, 0)
+    data = file.read_bytes()
+    for name, true in ((b"\xb0", 64), (b"\xba", 48)):
+        head = name + bytes([1, 0, 0, 0, 0, 0, 0, 8])
+        assert head + true.to_bytes(8, "big") in data
+        data = data.replace(head + true.to_bytes(8, "big"), head + (2**31 - 1).to_bytes(8, "big"))
+    (filled,) = decode([data], frames=[-1], pad_mode="constant")
+    assert filled.shape == (1, 48, 64, 3)
+
+
+def test_many_leading_packets(vp8: list[bytes]) -> None:
+    """The time to leave out packets that cannot be decoded is proportional to their number."""
+    count = 100_000
+    leading = [(i, b"\x11") for i in range(count)]
+    data = ivf([(count, vp8[0]), *leading, (count + 1, vp8[1])])
+    (want,) = decode([ivf(list(enumerate(vp8)))], frames=[1])
+    start = time.process_time()
+    (found,) = decode([data], frames=[1])
+    assert time.process_time() - start < 5
+    np.testing.assert_array_equal(found, want)
+
+
+def test_packets_that_overlap(vp8: list[bytes]) -> None:
+    """A table of a few bytes per packet must not make a decoder read the whole file for each of them."""
+    key, other = vp8[:2]
+    data = key + other + bytes(1 << 23)
+    few, many = ([(0, len(key))] + [(len(key), len(data) - len(key))] * n for n in (3, 400))
+    (found,) = decode([mp4(data, few)], frames=[3])
+    assert found.shape == (1, 48, 64, 3)
+    with pytest.raises(RuntimeError, match="takes too long for a file of .* because they overlap"):
+        decode([mp4(data, many)], frames=[400])
 
 
 def test_messages() -> None:

@@ -11,12 +11,15 @@
 #include <string.h>
 
 /* Limits that follow from the size of the file, because a picture of one colour needs almost no
- * bytes: pixels of a frame, pixels that are decoded for a request, bytes of its frames. */
+ * bytes, and packets may overlap: pixels of a frame, pixels and bytes that are decoded for a
+ * request, bytes of its frames. */
 #define FRAME_PIXELS ((int64_t)1 << 22)
 #define FRAME_PIXELS_PER_BYTE ((int64_t)1 << 10)
 #define FRAME_PIXELS_MOST ((int64_t)1 << 26)
 #define DECODED_PIXELS ((int64_t)1 << 36)
 #define DECODED_PIXELS_PER_BYTE ((int64_t)1 << 14)
+#define DECODED_BYTES ((int64_t)1 << 30)
+#define DECODED_BYTES_PER_BYTE ((int64_t)1 << 6)
 #define OUTPUT_BYTES ((int64_t)1 << 32)
 #define OUTPUT_BYTES_PER_BYTE ((int64_t)1 << 12)
 
@@ -47,10 +50,12 @@ struct hr_video_work {
     wish *wishes; /* sorted by packet */
     int32_t wish_count;
     int32_t run, next; /* the run in hand, and its next packet; next < 0: not begun */
+    int32_t key;       /* the last key packet of the run that `next` has passed */
     int32_t left;      /* wished packets of the run that are missing */
     bool drained;      /* all packets of the run were sent */
     bool started;      /* the first picture is in hand */
     int64_t decoded;   /* pixels */
+    int64_t bytes;     /* of the packets that were decoded */
     hr_video_picture picture;
 };
 
@@ -146,6 +151,13 @@ static bool fits(const hr_video_decoder *d, const hr_video_request *r)
            (v->extra_size == 0 || memcmp(d->extra, v->extra, v->extra_size) == 0);
 }
 
+/* Whether the size of the container is known and small enough to be true. */
+static bool has_size(const hr_video_request *r)
+{
+    int64_t pixels = (int64_t)r->video->width * r->video->height;
+    return pixels > 0 && pixels <= max_pixels_of(r);
+}
+
 /* Makes a decoder, or makes the one that is there forget. */
 static hr_status ready_codec(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
 {
@@ -166,7 +178,12 @@ static hr_status ready_codec(hr_video_decoder *d, const hr_video_request *r, hr_
     d->extra_size = v->extra_size;
     d->kind = (int32_t)v->codec;
     d->tainted = d->failed = false;
-    hr_video_stream stream = {d->kind, d->extra, d->extra_size, v->width, v->height, max_pixels};
+    hr_video_stream stream = {.codec = d->kind,
+                              .extra = d->extra,
+                              .extra_size = d->extra_size,
+                              .width = has_size(r) ? v->width : 0,
+                              .height = has_size(r) ? v->height : 0,
+                              .max_pixels = max_pixels};
     if (!(d->codec = d->module->open(&stream, message)))
         return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[v->codec], message);
     return HR_STATUS_OK;
@@ -220,6 +237,19 @@ static hr_status check_memory(const hr_video_request *r, hr_error *error)
                    r->count, r->width, r->height, (long long)size);
 }
 
+/* The time that it takes to decode, in bytes. */
+static hr_status count_bytes(const hr_video_request *r, int32_t size, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    w->bytes += size;
+    if (w->bytes <= limit_of(DECODED_BYTES, DECODED_BYTES_PER_BYTE, r->file->size))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "decoding the frames takes too long for a file of %lld bytes: packets of %lld "
+                   "bytes were decoded, because they overlap",
+                   (long long)r->file->size, (long long)w->bytes);
+}
+
 /* The time that it takes to decode, in pixels. */
 static hr_status count_pixels(const hr_video_decoder *d, const hr_video_request *r, hr_error *error)
 {
@@ -241,7 +271,7 @@ static hr_status next_run(hr_video_decoder *d, const hr_video_request *r, hr_err
     struct hr_video_work *w = r->work;
     const hr_video_run *run = &w->plan.runs[w->run];
     HR_TRY(ready_codec(d, r, error));
-    w->next = run->first;
+    w->next = w->key = run->first;
     w->left = run->to - run->from;
     w->drained = false;
     return HR_STATUS_OK;
@@ -252,17 +282,12 @@ static hr_status next_run(hr_video_decoder *d, const hr_video_request *r, hr_err
 static bool in_vain(const hr_video_request *r, int32_t packet, int32_t content)
 {
     const struct hr_video_work *w = r->work;
-    const hr_video_run *run = &w->plan.runs[w->run];
     if (find_wish(w, packet) < w->wish_count)
         return false;
     if (content & HR_VIDEO_CONTENT_DISPOSABLE)
         return true;
-    if (!(r->video->packets[packet].flags & HR_VIDEO_PACKET_LEADING))
-        return false;
-    for (int32_t i = run->first + 1; i < packet; i++)
-        if (r->video->packets[i].flags & HR_VIDEO_PACKET_KEY)
-            return false;
-    return true;
+    return r->video->packets[packet].flags & HR_VIDEO_PACKET_LEADING &&
+           w->key == w->plan.runs[w->run].first;
 }
 
 static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int32_t index,
@@ -271,6 +296,9 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
     const hr_video_packet *p = &r->video->packets[index];
     char message[HR_VIDEO_MESSAGE] = "";
     size_t size = 0;
+    if (p->flags & HR_VIDEO_PACKET_KEY)
+        r->work->key = index;
+    HR_TRY(count_bytes(r, p->size, error));
     HR_TRY(make_room(&d->stored, &d->stored_room, (size_t)p->size + HR_VIDEO_PAD, error));
     HR_TRY(make_room(&d->packet, &d->packet_room, hr_video_room(r->video, p), error));
     HR_TRY(r->file->read(r->file->user, p->offset, (size_t)p->size, d->stored, error));
@@ -359,7 +387,7 @@ static hr_status restart(hr_video_decoder *d, hr_video_request *r, bool *done, h
     w->turn = ++d->turn;
     w->run = 0;
     w->next = -1;
-    w->decoded = 0;
+    w->decoded = w->bytes = 0;
     r->damaged = 0;
     for (int32_t i = 0; i < w->wish_count; i++)
         w->wishes[i].done = false;
@@ -373,7 +401,7 @@ static hr_status size_of_none(hr_video_decoder *d, hr_video_request *r, hr_error
     hr_video_request probe = *r;
     r->width = r->video->width;
     r->height = r->video->height;
-    if ((r->width > 0 && r->height > 0) || r->video->frames == 0)
+    if (has_size(r))
         return check_memory(r, error);
     probe.frames = &first;
     probe.count = 1;
