@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,41 @@ def test_tables_of_packets_are_cached(tmp_path: Path, monkeypatch: pytest.Monkey
         ((frames, _, _),) = read(file, sequence_length=30)
         np.testing.assert_array_equal(frames, want)
         assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["h264.ts", "h264-vfr.ts", "hevc-open.ts", "mpeg4.ts"])
+def test_recordings_that_were_joined(name: str, tmp_path: Path) -> None:
+    """Their clocks begin again, so that the times of the file go back; each follows the one before."""
+    parts, joined = [tmp_path / f"{i}.ts" for i in range(3)], tmp_path / "joined.ts"
+    for i, part in enumerate(parts):
+        arguments = {"frames": 30, **FILES[name]}
+        videos.make(part, **{**arguments, "frames": arguments["frames"] - 6 * i})
+    joined.write_bytes(b"".join(part.read_bytes() for part in parts))
+    want = [frame for part in parts for frame in expected(part)]
+    ((frames, numbers, seconds),) = read(joined, sequence_length=len(want))
+    np.testing.assert_array_equal(frames, want)
+    assert numbers.tolist() == list(range(len(want)))
+    assert len(want) == len(expected(joined))
+    starts = [0, len(expected(parts[0])), len(expected(parts[0])) + len(expected(parts[1]))]
+    for part, start in zip(parts, starts):
+        ((_, _, alone),) = read(part, sequence_length=len(expected(part)))
+        again = seconds[start : start + len(alone)]
+        np.testing.assert_allclose(again - again[0], alone - alone[0], atol=2 / 90000)
+    assert (np.diff(seconds) > 0).all()
+
+
+def test_a_stream_that_begins_with_an_open_group(tmp_path: Path) -> None:
+    """Pictures that cannot be decoded without what was cut off leave no gap."""
+    file = tmp_path / "open.hevc"
+    videos.make(file, "hevc", 40, options=videos.OPEN_GOP)
+    data = file.read_bytes()
+    starts = [m.start() for m in re.finditer(b"\0\0\0\1\x40\1", data)]  # the VPS before each key
+    file.write_bytes(data[starts[1] :])
+    want = expected(file)
+    ((frames, _, seconds),) = read(file, sequence_length=len(want))
+    assert len(want) == 32
+    np.testing.assert_array_equal(frames, want)
+    np.testing.assert_allclose(seconds, np.arange(len(want)) / 25)
 
 
 @pytest.mark.parametrize("name", ["h264.avi", "hevc-open.hevc", "h264-vfr.ts", "h264.h264"])

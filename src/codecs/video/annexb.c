@@ -12,6 +12,7 @@ enum { PIECE = 1 << 18, MOST_ZEROS = 16, DEFAULT_RATE = 25 };
 typedef struct scan {
     hr_demux *d;
     hr_slots slots;
+    int64_t shown; /* frames so far */
 } scan;
 
 /* What a file is whose first unit begins with these bytes. */
@@ -43,7 +44,8 @@ static hr_status add_packet(void *user, const hr_split_packet *p, hr_error *erro
     if (size > INT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT, "packet %d has %lld bytes, which is too large",
                        s->d->video->count, (long long)size);
-    hr_video_packet packet = {offset, (int32_t)size, 0, s->d->video->count};
+    hr_video_packet packet = {offset, (int32_t)size, 0, s->shown};
+    s->shown += !(p->picture.flags & HR_VIDEO_PACKET_HIDDEN);
     return hr__slots_add(&s->slots, s->d, packet, &p->picture, error);
 }
 

@@ -60,6 +60,7 @@ typedef struct scan {
     pes pes;
     int64_t group, last_pts; /* of PES packets */
     int64_t taken;           /* the last group whose time a packet got */
+    int64_t moved, latest;   /* what is added to times; the latest time so far */
 } scan;
 
 /* ---- cells ---- */
@@ -237,6 +238,29 @@ static int64_t unwrap(scan *s, int64_t pts)
 
 /* ---- packets ---- */
 
+/* From a picture to the next, as the stream says. */
+static int64_t step_of(const hr_units *u)
+{
+    uint32_t num = u->rate_num, den = u->rate_den;
+    if (num == 0 || den == 0)
+        return CLOCK / 25;
+    return HR_MIN(HR_MAX((int64_t)CLOCK * den / num, 1), (int64_t)CLOCK * 3600);
+}
+
+/* All pictures before a key picture are shown before it. If its time is not after theirs, another
+ * recording begins, as in files that were joined: it follows the one before. */
+static int64_t time_of(scan *s, const hr_split_packet *p)
+{
+    int64_t pts = p->group != s->taken ? unwrap(s, p->pts) : HR_VIDEO_NO_PTS;
+    s->taken = p->group;
+    if (pts == HR_VIDEO_NO_PTS)
+        return pts;
+    if (p->picture.flags & HR_VIDEO_PACKET_KEY && pts + s->moved <= s->latest)
+        s->moved = s->latest + step_of(s->split->units) - pts;
+    s->latest = HR_MAX(s->latest, pts + s->moved);
+    return pts + s->moved;
+}
+
 static hr_status add_packet(void *user, const hr_split_packet *p, hr_error *error)
 {
     scan *s = user;
@@ -247,8 +271,7 @@ static hr_status add_packet(void *user, const hr_split_packet *p, hr_error *erro
     hr_video_packet packet = {p->first.place, (int32_t)size,
                               (int32_t)(p->first.after + 1) << KEEP_SHIFT | (int32_t)p->last.after
                                                                                 << DROP_SHIFT,
-                              p->group != s->taken ? unwrap(s, p->pts) : HR_VIDEO_NO_PTS};
-    s->taken = p->group;
+                              time_of(s, p)};
     return hr__slots_add(&s->slots, s->d, packet, &p->picture, error);
 }
 
@@ -352,11 +375,8 @@ static hr_status finish(scan *s, hr_error *error)
     v->packing = s->cell_size;
     v->time_num = 1;
     v->time_den = CLOCK;
-    int64_t step = CLOCK / 25;
-    if (v->rate_num > 0 && v->rate_den > 0)
-        step = HR_MAX((int64_t)CLOCK * v->rate_den / v->rate_num, 1);
     v->rate_num = v->rate_den = 0; /* streams often say something else than their times */
-    hr__slots_fill(&s->slots, v, HR_MIN(step, (int64_t)CLOCK * 3600));
+    hr__slots_fill(&s->slots, v, step_of(s->split->units));
     lift_times(v);
     return hr__demux_extra(s->d, s->split->units->extra, s->split->units->extra_size, error);
 }
@@ -370,7 +390,7 @@ static hr_status mpegts_scan(hr_demux *d, hr_error *error)
     const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
     s->d = d;
     s->pid = NO_PID;
-    s->last_pts = s->pes.pts = HR_VIDEO_NO_PTS;
+    s->last_pts = s->latest = s->pes.pts = HR_VIDEO_NO_PTS;
     hr_status status = head ? HR_STATUS_OK : error->status;
     if (head)
         s->cell_size = find_cells(head, have, &s->lead);
