@@ -145,12 +145,12 @@ static bool tables_valid(const hr_video *v, int64_t size)
             p->pts > HR_VIDEO_MOST_PTS || p->pts < -HR_VIDEO_MOST_PTS)
             return false;
     }
-    for (int32_t i = 0; i < v->frames; i++)
-        if (v->order[i] < 0 || v->order[i] >= v->count ||
-            (i > 0 && v->packets[v->order[i]].pts <= v->packets[v->order[i - 1]].pts))
-            return false;
     for (int32_t i = 0; i < v->key_count; i++)
         if (v->keys[i] < (i > 0 ? v->keys[i - 1] + 1 : 0) || v->keys[i] >= v->count)
+            return false;
+    for (int32_t i = 0; i < v->frames; i++) /* none is before the first key */
+        if (v->order[i] < v->keys[0] || v->order[i] >= v->count ||
+            (i > 0 && v->packets[v->order[i]].pts <= v->packets[v->order[i - 1]].pts))
             return false;
     return true;
 }

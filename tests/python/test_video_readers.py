@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -359,6 +360,38 @@ def test_the_cache_is_checked(
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(x, y)
     assert (entries[0].stat().st_ino == before) == (damage is None)
+
+
+def sum_of(data: bytes) -> int:
+    """hr_sum of private_file.h, of a multiple of 8 bytes."""
+    total, mask = len(data), (1 << 64) - 1
+    for (word,) in struct.iter_unpack("<Q", data):
+        total = (total ^ word) * 0x9E3779B97F4A7C15 & mask
+        total ^= total >> 32
+    return total ^ total >> 29
+
+
+def test_the_cache_may_contain_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A valid sum, but the first key packet is behind frames that are to be decoded from it."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("HEADRACE_SCAN_CACHE", str(cache))
+    path = tmp_path / "large.mp4"
+    path.write_bytes(Path(A).read_bytes() + b"\0\x20\0\0free" + bytes((1 << 21) - 8))
+    options: dict[str, Any] = {"filenames": [str(path)], "sequence_length": 1, **ALL}
+    first = read(headrace, **options)
+    (entry,) = cache.iterdir()
+    raw = entry.read_bytes()
+    *head, key_size, data_size, known = struct.unpack_from("<6Q", raw)
+    key, data = raw[48 : 48 + key_size], bytearray(raw[48 + key_size :])
+    assert sum_of(data) == known and len(data) == data_size
+    count, keys, frames = struct.unpack_from("<3i", data, 116)
+    assert (count, frames) == (20, 20) and keys > 1
+    start = len(data) - 4 * keys  # of the last array
+    (second,) = struct.unpack_from("<i", data, start + 4)
+    struct.pack_into("<i", data, start, second - 1)
+    entry.write_bytes(struct.pack("<6Q", *head, key_size, data_size, sum_of(data)) + key + data)
+    for a, b in zip(first, read(headrace, **options), strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
 
 
 # ---- readers.video and readers.video_resize, which DALI has on the GPU only ----
