@@ -564,6 +564,25 @@ def test_a_cut_file_has_the_packets_that_are_left(tmp_path: Path) -> None:
         assert len(table(path).packets) == i + 1
 
 
+def test_messages_about_codecs_that_are_not_supported(tmp_path: Path) -> None:
+    """Their names may be any bytes, and those of several tracks do not mix."""
+    path = tmp_path / "a.mp4"
+    videos.make(path, frames=2)
+    name = b"avc1" + bytes(7) + b"\1"  # the sample entry
+    assert name in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(name, b"a\0\nc" + name[4:]))
+    assert table(path).error == "MP4: the codec 'a??c' is not supported"
+    path = tmp_path / "a.ivf"
+    path.write_bytes(b"DKIF\0\0\x20\0\x1b[1m" + bytes(20))
+    assert table(path).error == "IVF: the codec '?[1m' is not supported"
+    tracks = [
+        _number(0xD7, 1) + _number(0x83, 1) + _element(0x86, n) for n in (b"V_THEORA", b"V_X")
+    ]
+    body = _element(0x1654AE6B, b"".join(_element(0xAE, t) for t in tracks))
+    path.write_bytes(_element(0x1A45DFA3, b"") + _element(0x18538067, body))
+    assert table(path).error == "Matroska: the codec 'V_X' is not supported"
+
+
 @pytest.mark.parametrize(
     "data, message",
     [

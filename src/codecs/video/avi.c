@@ -73,9 +73,7 @@ static hr_status read_stream(hr_demux *d, track *t, span list, int32_t number, h
     if (v->codec == HR_VIDEO_CODEC_NONE)
         v->codec = hr__fourcc_codec(header.p + 4);
     if (v->codec == HR_VIDEO_CODEC_NONE) {
-        for (int32_t i = 0; i < 4; i++) /* may be bytes that are not letters */
-            t->letters[i] =
-                (char)(format.p[16 + i] >= ' ' && format.p[16 + i] < 127 ? format.p[16 + i] : '?');
+        hr__fourcc_text(format.p + 16, t->letters);
         t->unknown = true;
         return HR_STATUS_OK;
     }

@@ -23,3 +23,10 @@ hr_video_codec hr__fourcc_codec(const uint8_t letters[4])
             return codings[i].codec;
     return HR_VIDEO_CODEC_NONE;
 }
+
+void hr__fourcc_text(const uint8_t letters[4], char text[5])
+{
+    for (int32_t i = 0; i < 4; i++)
+        text[i] = (char)(letters[i] >= ' ' && letters[i] < 127 ? letters[i] : '?');
+    text[4] = 0;
+}

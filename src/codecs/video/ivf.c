@@ -38,9 +38,12 @@ static hr_status ivf_scan(hr_demux *d, hr_error *error)
         return error->status;
     v->codec = hr__fourcc_codec(p + 8);
     if (v->codec != HR_VIDEO_CODEC_VP8 && v->codec != HR_VIDEO_CODEC_VP9 &&
-        v->codec != HR_VIDEO_CODEC_AV1)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%.4s' is not supported",
-                       (const char *)p + 8);
+        v->codec != HR_VIDEO_CODEC_AV1) {
+        char letters[5];
+        hr__fourcc_text(p + 8, letters);
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%s' is not supported",
+                       letters);
+    }
     v->width = (int32_t)hr_get_le16(p + 12);
     v->height = (int32_t)hr_get_le16(p + 14);
     v->time_den = hr_get_le32(p + 16);

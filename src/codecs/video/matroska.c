@@ -46,6 +46,7 @@ enum {
 #define UNKNOWN UINT64_MAX
 #define MOST_HEADERS ((uint64_t)64 << 20) /* bytes of Tracks or Info */
 #define MOST_TIME ((uint64_t)1 << 56)
+#define MOST_DURATION (MOST_TIME / MOST_LACES)
 
 typedef struct span {
     const uint8_t *p;
@@ -212,6 +213,7 @@ static hr_status read_entry(hr_demux *d, track *t, span entry, hr_error *error)
     if (d->video->codec == HR_VIDEO_CODEC_NONE) {
         size_t n = HR_MIN(strnlen((const char *)codec.p, codec.size), sizeof(t->unknown) - 1);
         memcpy(t->unknown, codec.p, n);
+        t->unknown[n] = 0; /* of an earlier track */
         return HR_STATUS_OK;
     }
     if (find_child(entry, ID_ENCODINGS, &value))
@@ -219,6 +221,7 @@ static hr_status read_entry(hr_demux *d, track *t, span entry, hr_error *error)
     if (find_child(entry, ID_VIDEO, &value))
         read_picture(d->video, value);
     t->duration = find_child(entry, ID_DURATION, &value) ? number_of(value) : 0;
+    t->duration = HR_MIN(t->duration, MOST_DURATION);
     t->found = true;
     return hr__demux_extra(d, config.p, config.size, error);
 }

@@ -3,6 +3,7 @@
 /* MP4 and QuickTime files: the boxes of the file, and those of the movie up to its tables. */
 #include <string.h>
 
+#include "codecs/video/fourcc.h"
 #include "codecs/video/mp4.h"
 
 /* ---- boxes in memory ---- */
@@ -124,10 +125,14 @@ static hr_status read_movie(hr_demux *d, hr_mp4_span moov, hr_mp4_track *t, hr_e
     while (!found && hr_mp4_next(&in, &type, &box))
         if (type == HR_MP4_TYPE('t', 'r', 'a', 'k'))
             HR_TRY(read_track(d, box, t, &unknown, &found, error));
-    if (!found && unknown != 0)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%c%c%c%c' is not supported",
-                       (int)(unknown >> 24 & 127), (int)(unknown >> 16 & 127),
-                       (int)(unknown >> 8 & 127), (int)(unknown & 127));
+    if (!found && unknown != 0) {
+        char letters[5];
+        hr__fourcc_text((const uint8_t[]){(uint8_t)(unknown >> 24), (uint8_t)(unknown >> 16),
+                                          (uint8_t)(unknown >> 8), (uint8_t)unknown},
+                        letters);
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%s' is not supported",
+                       letters);
+    }
     if (!found)
         return hr_fail(error, HR_STATUS_CORRUPT, "there is no video track");
     size_t scale = mvhd.size > 0 && mvhd.p[0] == 1 ? 20 : 12;
