@@ -266,8 +266,8 @@ static hr_status put_picture(reading *r, hr_error *error)
         shape = (hr_shape){3, {dims[0], dims[1], count == 3 ? dims[2] : 1}};
         if (!hr_shape_volume(&shape, &volume) || volume != (size_t)size)
             return hr_fail(error, HR_STATUS_CORRUPT,
-                           "picture: %lld rows of %lld pixels with %lld channels cannot have %lld "
-                           "bytes",
+                           "Image data size mismatch: %lld rows of %lld pixels with %lld channels "
+                           "cannot have %lld bytes",
                            (long long)shape.extent[0], (long long)shape.extent[1],
                            (long long)shape.extent[2], (long long)size);
     }
@@ -282,6 +282,13 @@ static hr_status spread_labels(const reading *r, const hr_tensor *labels, const 
 {
     int64_t count = labels->shape.extent[0];
     hr_dtype dtype = weights ? HR_DTYPE_FLOAT : labels->dtype;
+    for (int64_t i = 0; i < count; i++) {
+        double at = hr_element_double(labels->data, labels->dtype, (size_t)i);
+        if (!(at >= 0 && at < room))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Label index out of bounds: %g; it must be below num_labels, %d", at,
+                           room);
+    }
     if (weights && (weights->dtype != HR_DTYPE_FLOAT || weights->shape.extent[0] != count))
         return hr_fail(error, HR_STATUS_ERROR, "there are %lld weights of type %s for %lld labels",
                        (long long)weights->shape.extent[0], hr_dtype_name(weights->dtype),
@@ -293,9 +300,6 @@ static hr_status spread_labels(const reading *r, const hr_tensor *labels, const 
     memset(out->data, 0, (size_t)room * sizeof(float)); /* of INT32 as well */
     for (int64_t i = 0; i < count; i++) {
         double at = hr_element_double(labels->data, labels->dtype, (size_t)i);
-        if (!(at >= 0 && at < room))
-            return hr_fail(error, HR_STATUS_ERROR, "label %g is not below num_labels, %d", at,
-                           room);
         if (dtype == HR_DTYPE_INT32)
             ((int32_t *)out->data)[(int64_t)at] = 1;
         else

@@ -104,13 +104,17 @@ static hr_status component(line *l, bool named, hr_wds_component *out, hr_error 
     if (!whole(l, &out->offset) || !whole(l, &out->size) ||
         (named && !(out->name = word(l, &out->name_size))))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "line %lld: a component must be an extension, an offset%s",
+                       "line %lld: Could not find all necessary component parameters: an "
+                       "extension, an offset%s",
                        (long long)l->number, named ? ", a size and a name" : " and a size");
-    if (out->offset < 0 || out->offset % BLOCK != 0 || out->size < 0)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "line %lld: offset %lld and size %lld are not those of a member: offsets "
-                       "are multiples of %d",
-                       (long long)l->number, (long long)out->offset, (long long)out->size, BLOCK);
+    if (out->offset % BLOCK != 0)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "line %lld: tar offset is not a multiple of tar block size (%d): offset %lld",
+            (long long)l->number, BLOCK, (long long)out->offset);
+    if (out->offset < 0 || out->size < 0)
+        return hr_fail(error, HR_STATUS_ERROR, "line %lld: offset %lld or size %lld is negative",
+                       (long long)l->number, (long long)out->offset, (long long)out->size);
     return HR_STATUS_OK;
 }
 
@@ -131,7 +135,7 @@ static hr_status sample_line(line *l, bool named, hr_wds_component *parts, hr_wd
         parts[n++] = c;
     }
     if (n == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "line %lld contains no components",
+        return hr_fail(error, HR_STATUS_ERROR, "line %lld: no extensions provided for the sample",
                        (long long)l->number);
     hr_status status = found(context, parts, n, error);
     return status == HR_STATUS_OK ? status
@@ -161,14 +165,22 @@ static hr_status parse(char *text, hr_wds_component *parts, hr_wds_sample_fn fou
     if (!next_line(&text, &l))
         return HR_STATUS_OK;
     const char *version = word(&l, &size);
-    bool old = version && size == 4 && memcmp(version, "v1.1", 4) == 0;
-    bool named = version && size == 4 && memcmp(version, "v1.2", 4) == 0;
+    if (!version)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "no version signature found; wds2idx makes an index");
+    bool old = size == 4 && memcmp(version, "v1.1", 4) == 0;
+    bool named = size == 4 && memcmp(version, "v1.2", 4) == 0;
     if (!old && !named)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "it does not begin with the version, v1.1 or v1.2; wds2idx makes an index");
+                       "Unsupported version of the index file (%.*s). It must be v1.1 or v1.2",
+                       (int)HR_MIN(size, 16), version);
+    char *rest = word(&l, &size);
+    if (!rest)
+        return hr_fail(error, HR_STATUS_ERROR, "no sample count found");
+    l.at = rest;
     if (!whole(&l, &count) || count <= 0)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the number of samples after the version is not a positive number");
+        return hr_fail(error, HR_STATUS_ERROR, "sample count must be positive, got %.*s",
+                       (int)HR_MIN(size, 24), rest);
     for (int64_t i = 0; i < count; i++) {
         if (!next_line(&text, &l))
             return hr_fail(error, HR_STATUS_ERROR, "it ends after %lld of %lld samples",
