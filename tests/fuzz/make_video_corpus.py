@@ -18,7 +18,7 @@ import test_video_table  # noqa: E402
 import videos  # noqa: E402
 
 PYRAMID = {"options": videos.B_PYRAMID}
-VFR = {"times": test_video_table.VFR, "frames": 9, **PYRAMID}
+VFR = {"times": videos.VFR, "frames": 9, **PYRAMID}
 MAKE: dict[str, dict[str, dict[str, Any]]] = {
     "video_mp4": {
         "vfr.mp4": VFR,
@@ -68,6 +68,12 @@ def laced(folder: Path) -> dict[str, bytes]:
         path = folder / "laced.mkv"
         test_video_table.write_matroska(path, frames, lacing, lacing == 3, lacing == 1, 2)
         found[f"laced{lacing}.mkv"] = path.read_bytes()
+    # frames that last so long that their times overflow: in units of 1 ns, from a time that is not 0
+    data = found["laced1.mkv"]
+    for old, new in ((40_000_000, 2**63 - 1), (1_000_000, 1)):
+        data = data.replace(old.to_bytes(8, "big"), new.to_bytes(8, "big"))
+    time = b"\xe7\1" + bytes(6) + b"\x08" + bytes(7)
+    found["duration.mkv"] = data.replace(time + b"\0", time + b"\xa0", 1)
     return found
 
 
