@@ -27,7 +27,7 @@ class Observed:
         samples, over all shards, that were left of the epoch and are read before whole epochs.
 
         Raises:
-            RuntimeError: there is no such reader.
+            RuntimeError: `name` is not a reader.
         """
         readers = self._readers()
         return readers.all() if name is None else readers.meta(name)
@@ -43,7 +43,7 @@ class Observed:
         All shards are counted; with `pad_last_batch`, each as long as the longest.
 
         Raises:
-            RuntimeError: there is no such reader.
+            RuntimeError: `name` is not a reader.
         """
         if name is None:
             return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}

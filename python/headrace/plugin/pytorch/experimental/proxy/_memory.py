@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Batches of inputs in shared memory: written in a worker, read in the server's process."""
+"""Batches of inputs in shared memory. A worker writes them, and the server reads them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _Lease:
 
 
 def columns_of(memory: mmap.mmap, batch: Written) -> list[TensorListCPU]:
-    """The inputs of a batch, which use the memory of the slot.
+    """Returns the inputs of a batch. They are not copied: they use the memory of the slot.
 
     Raises:
         RuntimeError: the samples of an input differ in type or number of dimensions.

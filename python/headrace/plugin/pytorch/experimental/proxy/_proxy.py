@@ -98,7 +98,7 @@ class Proxy:
 
         Raises:
             ValueError: the arguments are not the inputs of the pipeline.
-            RuntimeError: in a worker: an input is not an array.
+            RuntimeError: an input is not an array. Only workers check this.
         """
         if len(args) == 1 and not kwargs and len(self.names) == 1:
             kwargs = {self.names[0]: args[0]}

@@ -14,8 +14,8 @@ class DALIPipelineRunRef:
 
     Attributes:
         batch_id: the worker (the thread outside of workers) and the number of the batch there.
-        call_args: the inputs by name, one per sample, until they are passed on. In a worker: where
-            they are in shared memory.
+        call_args: the inputs by name, one per sample, until they are passed on. A worker has
+            their offsets in shared memory instead.
         writer: writes them there.
         is_scheduled: the server may run the batch.
         is_complete: no sample is added to the batch any more.
