@@ -175,8 +175,11 @@ def serve_s3(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[S3]:
 
 
 def read(*files: str) -> list[bytes]:
+    """Reads each file once, in one batch: nothing is asked of the server afterwards, as a reader's
+    read-ahead does."""
+    names = [np.frombuffer(name.encode(), np.uint8) for name in files]
     with Pipeline(len(files), 2, None) as pipe:
-        pipe.set_outputs(fn.readers.file(files=list(files), name="r")[0])
+        pipe.set_outputs(fn.io.file.read(fn.external_source([names])))
     (out,) = pipe.run()
     return [np.asarray(sample).tobytes() for sample in out]
 
