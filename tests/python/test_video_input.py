@@ -13,6 +13,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from headrace import Pipeline, _core, fn, ops, pipeline_def  # noqa: E402
+from headrace._pipeline import pipeline  # noqa: E402
 
 FILE = Path(__file__).resolve().parents[1] / "ops" / "videos" / "h264.mp4"  # 20 frames
 DATA = np.fromfile(FILE, np.uint8)
@@ -23,10 +24,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def all_frames() -> Any:
+def decoded(data: Any) -> Any:
+    """All frames of a file."""
     pipe = Pipeline(1, 1, None)
     with pipe:
-        pipe.set_outputs(fn.decoders.video(fn.external_source(lambda: [DATA])))
+        pipe.set_outputs(fn.decoders.video(fn.external_source(lambda: [data])))
     return np.array(pipe.run()[0][0])
 
 
@@ -42,7 +44,7 @@ def made(batch_size: int, **arguments: Any) -> Pipeline:
 @pytest.mark.parametrize(("batch", "length"), [(2, 4), (2, 6), (3, 6), (1, 20), (2, 30)])
 def test_sequences(batch: int, length: int, policy: str) -> None:
     pipe = made(batch, sequence_length=length, last_sequence_policy=policy)
-    want = all_frames()
+    want = decoded(DATA)
     for _ in range(2):  # one file after the other
         pipe.feed_input("input", [DATA])
         found = []
@@ -68,6 +70,51 @@ def test_other_operators_follow() -> None:
     pipe.feed_input("input", [DATA])
     shapes = [np.array(x).shape for _ in range(2) for x in pipe.run()[0]]
     assert shapes == [(5, 8, 9, 3)] * 4
+
+
+def test_each_sequence_uses_the_table_of_its_own_file() -> None:
+    pipe = made(1, sequence_length=5)
+    other = np.fromfile(FILE.with_name("mjpeg.mp4"), np.uint8)
+    want = {id(data): decoded(data) for data in (DATA, other)}
+    assert not np.array_equal(*want.values())
+    order = [DATA, other, DATA]
+    for data in order:  # all before the first is taken
+        pipe.feed_input("input", [data])
+    for data in order:
+        frames = want[id(data)]
+        for first in range(0, len(frames), 5):
+            np.testing.assert_array_equal(np.array(pipe.run()[0][0]), frames[first : first + 5])
+
+
+@pytest.mark.parametrize("name", ["a.ts", "a.h264"])
+def test_streams_without_tables(name: str, tmp_path: Path) -> None:
+    videos = pytest.importorskip("videos")
+    videos.make(tmp_path / name, "h264")
+    data = np.fromfile(tmp_path / name, np.uint8)
+    pipe = made(4, sequence_length=4)
+    pipe.feed_input("input", [data])
+    found = [np.array(x) for _ in range(2) for x in pipe.run()[0]]
+    np.testing.assert_array_equal(np.concatenate(found), decoded(data))
+
+
+def test_sequences_use_the_table_of_the_fed_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sequence does not scan the file again: a table of something else is noticed."""
+    table, frames = pipeline._scan_video(DATA.tobytes())
+    for wrong in (table[:-4], b"?" + table[1:], table[:-4] + b"\xff\xff\xff\x7f", b""):
+        monkeypatch.setattr(pipeline, "_scan_video", lambda _, wrong=wrong: (wrong, frames))
+        pipe = made(1, sequence_length=5)
+        pipe.feed_input("input", [DATA])
+        with pytest.raises(RuntimeError, match="table of packets is not that of the file"):
+            pipe.run()
+
+
+def test_checkpoints_are_refused() -> None:
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None, enable_checkpointing=True)
+    def define() -> Any:
+        return fn.experimental.inputs.video(name="input", sequence_length=4)
+
+    with pytest.raises(RuntimeError, match=r"Checkpointing is not implemented.*inputs\.video"):
+        define().build()
 
 
 def test_errors() -> None:

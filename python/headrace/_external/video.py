@@ -24,13 +24,13 @@ class VideoSource(Source):
         pad: the last sequence is filled up with -1, which stands for a black frame.
 
     Attributes:
-        count: returns the number of frames of a file. The pipeline sets it.
+        scan: returns the table of packets of a file and the number of its frames. The pipeline sets it.
     """
 
     def __init__(self, length: int, pad: bool) -> None:
-        super().__init__(None, None, False, 2, True, False, None, None, None, True, False)
+        super().__init__(None, None, False, 3, True, False, None, None, None, True, False)
         self.resumable = False
-        self.count: Callable[[bytes], int] | None = None
+        self.scan: Callable[[bytes], tuple[bytes, int]] | None = None
         self._length = length
         self._pad = pad
 
@@ -44,13 +44,16 @@ class VideoSource(Source):
         copy: bool = True,
     ) -> list[list[_core.Batch]]:
         file = _file_of(data, self.label)
-        assert self.count is not None
-        count = self.count(file)
+        assert self.scan is not None
+        table, count = self.scan(file)
         numbers = [self._numbers(start, count) for start in range(0, count, self._length)]
         batches = []
         for first in range(0, len(numbers), max_batch):
             part = numbers[first : first + max_batch]
-            batches.append(self.prepare([[file] * len(part), part], max_batch, engine=engine))
+            n = len(part)  # samples share the file and its table
+            batches.append(
+                self.prepare([[file] * n, [table] * n, part], max_batch, engine=engine)
+            )
         return batches
 
     def _numbers(self, start: int, count: int) -> Sequence[int]:
@@ -82,7 +85,7 @@ def video(*, name: str | None = None, preserve: bool = False, **kwargs: Any) -> 
         kwargs.get("last_sequence_policy") == "pad",
     )
     instance = _graph.Instance(
-        "external_source", [], {"num_outputs": 2}, {}, name, preserve, "ExternalSource", "cpu"
+        "external_source", [], {"num_outputs": 3}, {}, name, preserve, "ExternalSource", "cpu"
     )
     instance.source = source
     source.label = instance.text()

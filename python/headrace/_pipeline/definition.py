@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import _graph
 from headrace._base import messages
+from headrace._external import video
 from headrace._graph import schema
 from headrace.data_node import DataNode
 
@@ -45,9 +46,16 @@ class Definition:
         """Checks that a checkpoint can be taken.
 
         Raises:
-            RuntimeError: an operator was called outside the definition of this pipeline.
+            RuntimeError: an operator was called outside the definition of this pipeline, or a file is fed whose
+                sequences are in several batches: a checkpoint does not say which of them were taken.
         """
         numbers = self.graph.numbers
+        for made in numbers:
+            if made.op == video.NAME:
+                raise RuntimeError(
+                    f"Checkpointing is not implemented for this operator: {made.text()}. A checkpoint does not hold "
+                    "the position in the file that was fed. Create the pipeline without `enable_checkpointing`."
+                )
         foreign = [made.text() for made in numbers if made.home() is not self.graph]
         if foreign:
             raise RuntimeError(

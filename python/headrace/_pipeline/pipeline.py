@@ -549,7 +549,7 @@ class Pipeline(Observed, Shown):
         self.build()
         source = self._feeder.fed(data_node)
         if isinstance(source, VideoSource):
-            source.count = _frames_of
+            source.scan = _scan_video
         batches = self._feeder.prepare(source, data, layout, cuda_stream)
         with self._lock:
             source.queue.extend(batches)
@@ -754,13 +754,17 @@ def _close_all() -> None:
         pipeline.close()
 
 
-def _frames_of(file: bytes) -> int:
-    """The number of frames of a video file; raises RuntimeError if it is none."""
+def _scan_video(file: bytes) -> tuple[bytes, int]:
+    """The table of packets of a video file, and the number of its frames.
+
+    Raises:
+        RuntimeError: it is not a video file.
+    """
     pipe = Pipeline(1, 1, None, prefetch_queue_depth=1)
-    op = schema.operators()["_video_length"]
+    op = schema.operators()["_video_table"]
     with pipe:
         node = external_source(name="file")
-        pipe.set_outputs(_graph.call(op, op.class_name, (node,), {}))
+        pipe.set_outputs(*_graph.call(op, op.class_name, (node,), {}))
     pipe.feed_input("file", [file])
-    (out,) = pipe.run()
-    return int(memoryview(out[0]).tolist())
+    table, frames = pipe.run()
+    return bytes(memoryview(table[0])), int(memoryview(frames[0]).tolist())

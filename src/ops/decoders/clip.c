@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 #include "ops/decoders/clip.h"
 
+#include "codecs/video/flat.h"
 #include "codecs/video/memory.h"
 
 /* Of one worker. */
@@ -14,6 +15,9 @@ typedef struct clip_local {
 /* A sample between infer and run. */
 typedef struct sample {
     hr_video_file file;
+    const void *table; /* NULL: the file is scanned */
+    size_t table_size;
+    hr_video video; /* of the table */
     hr_video_request request;
     uint64_t turn;
     hr_clip_select_fn select;
@@ -42,26 +46,40 @@ void hr__clip_local_destroy(void *local)
     hr_free(l);
 }
 
-/* Reads the tables of the file of a sample and decodes its first frame. */
+/* Where the packets of the file of a sample are. */
+static hr_status find_packets(clip_local *l, sample *s, const hr_video **video, hr_error *error)
+{
+    if (!s->table) {
+        *video = &l->video;
+        return hr_video_scan(&s->file, &l->video, error);
+    }
+    if (!hr_video_flat_valid(s->table, s->table_size, s->file.size))
+        return hr_fail(error, HR_STATUS_ERROR, "the table of packets is not that of the file");
+    hr_video_flat_open(s->table, &s->video);
+    *video = &s->video;
+    return HR_STATUS_OK;
+}
+
+/* Decodes the first frame of the file of a sample. */
 static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
 {
     clip_local *l = c->local;
+    const hr_video *video = NULL;
     hr_video_fini(&l->video);
     l->video = (hr_video){0};
     s->turn = ++l->turn;
-    HR_TRY(hr_video_scan(&s->file, &l->video, error));
-    if (l->video.frames == 0)
-        return hr_fail(error, HR_STATUS_CORRUPT, "the video has no frames");
-    s->request = (hr_video_request){.video = &l->video,
+    HR_TRY(find_packets(l, s, &video, error));
+    s->request = (hr_video_request){.video = video,
                                     .file = &s->file,
                                     .max_pixels = hr_task_max_pixels(c->task),
                                     .kernels = c->kernels,
                                     .arena = c->arena};
-    HR_TRY(s->select(c, l->video.frames, &s->request, error));
+    HR_TRY(s->select(c, video->frames, &s->request, error));
     return hr_video_frames_begin(l->decoder, &s->request, error);
 }
 
-hr_status hr__clip_infer(hr_op_call *c, hr_clip_select_fn select, hr_error *error)
+hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_fn select,
+                         hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     sample *s = hr_arena_alloc(c->arena, sizeof(*s), error);
@@ -73,6 +91,10 @@ hr_status hr__clip_infer(hr_op_call *c, hr_clip_select_fn select, hr_error *erro
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
     s->file = hr_video_file_of(in->data, (size_t)in->shape.extent[0]);
+    if (table && (table->dtype != HR_DTYPE_UINT8 || table->shape.ndim != 1))
+        return hr_fail(error, HR_STATUS_ERROR, "the table of packets must be a 1-D UINT8 tensor");
+    s->table = table ? table->data : NULL;
+    s->table_size = table ? (size_t)table->shape.extent[0] : 0;
     s->select = select;
     HR_TRY(begin(c, s, error));
     const hr_video_request *r = &s->request;

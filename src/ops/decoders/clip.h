@@ -16,8 +16,10 @@ void hr__clip_local_destroy(void *local);
 typedef hr_status (*hr_clip_select_fn)(const hr_op_call *c, int32_t frames, hr_video_request *r,
                                        hr_error *error);
 
-/* Decodes the first frame of the file in input 0 and describes output 0, layout FHWC. */
-hr_status hr__clip_infer(hr_op_call *c, hr_clip_select_fn select, hr_error *error);
+/* Decodes the first frame of the file in input 0 and describes output 0, layout FHWC. `table`: the
+ * input with the table of packets of the file (codecs/video/flat.h); NULL: the file is scanned. */
+hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_fn select,
+                         hr_error *error);
 /* Decodes the frames. */
 hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* experimental.inputs.video: sequences of a video file that is fed. The caller that feeds makes
- * two inputs of the file: the file itself, for each sequence, and the numbers of the sequence's
- * frames. */
+ * three inputs of the file: the file itself and its table of packets (_video_table), which all
+ * sequences share, and the numbers of the sequence's frames. */
 #include "ops/decoders/clip.h"
 
 typedef struct input_video_args {
@@ -25,9 +25,9 @@ static const hr_arg_def input_video_arg_defs[] = {
 static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_request *r,
                                 hr_error *error)
 {
-    const hr_tensor *in = &c->in[1];
+    const hr_tensor *in = &c->in[2];
     if (in->dtype != HR_DTYPE_INT32 || in->shape.ndim != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "the second input must be numbers of frames");
+        return hr_fail(error, HR_STATUS_ERROR, "the third input must be numbers of frames");
     r->frames = in->data;
     r->count = (int32_t)in->shape.extent[0];
     for (int32_t i = 0; i < r->count; i++)
@@ -39,9 +39,9 @@ static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_re
 
 static hr_status input_video_infer(hr_op_call *c, hr_error *error)
 {
-    if (c->n_in != 2)
+    if (c->n_in != 3)
         return hr_fail(error, HR_STATUS_ERROR, "no video was fed: pass one to feed_input");
-    return hr__clip_infer(c, select_numbers, error);
+    return hr__clip_infer(c, &c->in[1], select_numbers, error);
 }
 
 const hr_op_def hr_op_experimental_inputs_video = {
@@ -52,9 +52,9 @@ const hr_op_def hr_op_experimental_inputs_video = {
     .devices = "cpu|mixed",
     .args = input_video_arg_defs,
     .args_size = sizeof(input_video_args),
-    .in = HR_INPUTS({.name = "encoded"}, {.name = "frames"}),
+    .in = HR_INPUTS({.name = "encoded"}, {.name = "table"}, {.name = "frames"}),
     .in_min = 0,
-    .in_max = 2,
+    .in_max = 3,
     .out = HR_OUTPUTS({"video"}),
     .out_count = 1,
     .infer = input_video_infer,

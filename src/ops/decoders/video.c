@@ -99,7 +99,7 @@ static hr_status select_frames(const hr_op_call *c, int32_t frames, hr_video_req
 
 static hr_status video_infer(hr_op_call *c, hr_error *error)
 {
-    return hr__clip_infer(c, select_frames, error);
+    return hr__clip_infer(c, NULL, select_frames, error);
 }
 
 static const char *const video_aliases[] = {"experimental.decoders.video", NULL};
