@@ -39,7 +39,7 @@ static inline void fuzz_table(const hr_video *v, int64_t size)
     for (int32_t i = 0; i < v->frames; i++)
         if (v->order[i] < 0 || v->order[i] >= v->count || v->packets[v->order[i]].pts < 0 ||
             v->packets[v->order[i]].flags & HR_VIDEO_PACKET_HIDDEN ||
-            (i > 0 && v->packets[v->order[i]].pts <= v->packets[v->order[i - 1]].pts))
+            (i > 0 && v->packets[v->order[i]].pts < v->packets[v->order[i - 1]].pts))
             abort();
 }
 

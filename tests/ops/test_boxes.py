@@ -147,9 +147,11 @@ def test_hopeless(headrace: Engine) -> None:
 PICTURE = np.stack([*np.mgrid[:40, :60], np.zeros((40, 60))], -1).astype(np.uint8)
 
 
-def ssd(engine: Engine, count: int = COUNT, **args: Any) -> Any:
+def ssd(
+    engine: Engine, count: int = COUNT, picture: Any = PICTURE, layout: str = "HWC", **args: Any
+) -> Any:
     def define(e: Engine) -> Any:
-        inputs = [Data([PICTURE] * count, "HWC"), Data([BOXES] * count), Data([LABELS] * count)]
+        inputs = [Data([picture] * count, layout), Data([BOXES] * count), Data([LABELS] * count)]
         return e.fn.ssd_random_crop(*[e.feed(i) for i in inputs], **args)
 
     return engine.run(count, define)
@@ -183,8 +185,22 @@ def test_ssd_distribution(headrace: Engine, live_dali: Engine) -> None:
             assert distance(measure(ours), measure(theirs)) < LIMIT
 
 
+@pytest.mark.parametrize("layout", ["", "HW"])
+def test_ssd_without_channels(layout: str, headrace: Engine) -> None:
+    """The windows of a picture with two dimensions are those of a picture with three."""
+    for k in range(2):
+        result = ssd(headrace, picture=PICTURE[..., k].copy(), layout=layout, num_attempts=50)
+        assert not isinstance(result, Failure), result
+        assert (result[0].layout, result[0].dtype) == (layout, "UINT8")
+        three = ssd(headrace, num_attempts=50)
+        for ours, theirs in zip(result[0].samples, three[0].samples, strict=True):
+            np.testing.assert_array_equal(ours, theirs[..., k])
+        for ours, theirs in zip(result[1].samples, three[1].samples, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_ssd_errors(headrace: Engine) -> None:
-    for data in (Data([PICTURE.astype(np.float32)], "HWC"), Data([PICTURE[..., 0].copy()], "HW")):
+    for data in (Data([PICTURE.astype(np.float32)], "HWC"), Data([PICTURE[None].copy()], "FHWC")):
         result = headrace.run(
             1,
             lambda e, data=data: e.fn.ssd_random_crop(

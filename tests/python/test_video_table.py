@@ -447,6 +447,8 @@ def test_transport_streams_with_damage(tmp_path: Path) -> None:
     assert unpacked(path, tmp_path) == packets
     assert table(path).order == whole.order
     path.write_bytes(data[100:])
+    assert unpacked(path, tmp_path) == packets
+    path.write_bytes(data[: 2 * 188 + 1] + bytes(10) + data[2 * 188 + 1 :])
     assert table(path).error == "it is not a video file of a known format"
 
 

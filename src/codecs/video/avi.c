@@ -12,10 +12,12 @@
 #include "codecs/video/times.h"
 
 enum {
-    HEAD = 8,               /* bytes of a chunk's name and size */
-    LIST = 12,              /* of a list's name, size and kind */
-    STREAM = 36,            /* of a header of a stream, as far as it is used */
-    BITMAP = 40,            /* of a header of a picture */
+    HEAD = 8,    /* bytes of a chunk's name and size */
+    LIST = 12,   /* of a list's name, size and kind */
+    STREAM = 36, /* of a header of a stream, as far as it is used */
+    BITMAP = 40, /* of a header of a picture */
+    MICROSECONDS = 1000000,
+    DEFAULT_RATE = 25,
     MOST_HEADERS = 1 << 24, /* of the list 'hdrl' */
     MOST_STREAMS = 100,
     PICTURE_HEAD = 1 << 16 /* of a packet, in which its first picture begins */
@@ -32,6 +34,8 @@ typedef struct track {
     char letters[5]; /* of a coding that is not supported */
     int64_t time;    /* number of the next packet */
     bool ahead;      /* the last packet had the picture of the next one, too */
+    uint32_t period; /* microseconds from frame to frame, as the header of the file says; 0: unknown
+                      */
     hr_units *units; /* NULL: the coding has no order of its own */
     hr_slots slots;
 } track;
@@ -82,6 +86,10 @@ static hr_status read_stream(hr_demux *d, track *t, span list, int32_t number, h
     v->height = (int32_t)HR_MIN(height < 0 ? -height : height, INT32_MAX); /* < 0: upside down */
     v->time_num = hr_get_le32(header.p + 20);
     v->time_den = hr_get_le32(header.p + 24);
+    if (v->time_num == 0 || v->time_den == 0) { /* of broken writers */
+        v->time_num = t->period > 0 ? t->period : 1;
+        v->time_den = t->period > 0 ? MICROSECONDS : DEFAULT_RATE;
+    }
     t->number = number;
     return hr__demux_extra(d, format.p + BITMAP, format.size - BITMAP, error);
 }
@@ -99,7 +107,9 @@ static hr_status read_headers(hr_demux *d, track *t, int64_t at, int64_t size, h
     span list = {bytes, (size_t)size};
     hr_status status = HR_STATUS_OK;
     while (status == HR_STATUS_OK && number < MOST_STREAMS && next_chunk(&list, &name, &chunk))
-        if (is(name, "LIST") && chunk.size >= 4 && is(chunk.p, "strl"))
+        if (is(name, "avih") && chunk.size >= 4)
+            t->period = hr_get_le32(chunk.p);
+        else if (is(name, "LIST") && chunk.size >= 4 && is(chunk.p, "strl"))
             status = read_stream(d, t, (span){chunk.p + 4, chunk.size - 4}, number++, error);
     hr_free(bytes);
     return status;

@@ -116,7 +116,7 @@ static bool arrays_valid(const hr_video *v, int64_t size)
             return false;
     for (int32_t i = 0; i < v->frames; i++) /* none is before the first key */
         if (v->order[i] < v->keys[0] || v->order[i] >= v->count ||
-            (i > 0 && v->packets[v->order[i]].pts <= v->packets[v->order[i - 1]].pts))
+            (i > 0 && v->packets[v->order[i]].pts < v->packets[v->order[i - 1]].pts))
             return false;
     return true;
 }

@@ -282,7 +282,8 @@ static hr_status next_run(hr_video_decoder *d, const hr_video_request *r, hr_err
 static bool in_vain(const hr_video_request *r, int32_t packet, int32_t content)
 {
     const struct hr_video_work *w = r->work;
-    if (find_wish(w, packet) < w->wish_count)
+    const bool second = packet > 0 && r->video->packets[packet].flags & HR_VIDEO_PACKET_FIELD;
+    if (find_wish(w, second ? packet - 1 : packet) < w->wish_count)
         return false;
     if (content & HR_VIDEO_CONTENT_DISPOSABLE)
         return true;

@@ -57,6 +57,7 @@ static int32_t rotation_of(hr_mp4_span tkhd)
 
 static void read_tables(hr_mp4_track *t, hr_mp4_span stbl)
 {
+    t->stsd = hr_mp4_find(stbl, HR_MP4_TYPE('s', 't', 's', 'd'));
     t->stts = hr_mp4_find(stbl, HR_MP4_TYPE('s', 't', 't', 's'));
     t->ctts = hr_mp4_find(stbl, HR_MP4_TYPE('c', 't', 't', 's'));
     t->stss = hr_mp4_find(stbl, HR_MP4_TYPE('s', 't', 's', 's'));
@@ -67,9 +68,32 @@ static void read_tables(hr_mp4_track *t, hr_mp4_span stbl)
     t->co64 = hr_mp4_find(stbl, HR_MP4_TYPE('c', 'o', '6', '4'));
 }
 
+/* What samples of fragments have unless they say otherwise. */
+static void read_defaults(hr_mp4_track *t, hr_mp4_span moov)
+{
+    hr_mp4_span mvex = hr_mp4_find(moov, HR_MP4_TYPE('m', 'v', 'e', 'x')), box;
+    uint32_t type;
+    t->fragmented = mvex.size > 0;
+    while (hr_mp4_next(&mvex, &type, &box))
+        if (type == HR_MP4_TYPE('t', 'r', 'e', 'x') && box.size >= 24 &&
+            hr_get_be32(box.p + 4) == t->id) {
+            t->default_description = hr_get_be32(box.p + 8);
+            t->default_duration = hr_get_be32(box.p + 12);
+            t->default_size = hr_get_be32(box.p + 16);
+            t->default_flags = hr_get_be32(box.p + 20);
+        }
+}
+
+/* The sample description of the first packet, by number; 0: not known. */
+static uint32_t first_description(const hr_mp4_track *t)
+{
+    return t->stsc.size >= 20 && hr_get_be32(t->stsc.p + 4) > 0 ? hr_get_be32(t->stsc.p + 16)
+                                                                : t->default_description;
+}
+
 /* Whether `trak` is a video track of a known coding; then `*t` and d->video describe it. */
-static hr_status read_track(hr_demux *d, hr_mp4_span trak, hr_mp4_track *t, uint32_t *unknown,
-                            bool *found, hr_error *error)
+static hr_status read_track(hr_demux *d, hr_mp4_span moov, hr_mp4_span trak, hr_mp4_track *t,
+                            uint32_t *unknown, bool *found, hr_error *error)
 {
     hr_mp4_span mdia = hr_mp4_find(trak, HR_MP4_TYPE('m', 'd', 'i', 'a'));
     hr_mp4_span hdlr = hr_mp4_find(mdia, HR_MP4_TYPE('h', 'd', 'l', 'r'));
@@ -84,34 +108,20 @@ static hr_status read_track(hr_demux *d, hr_mp4_span trak, hr_mp4_track *t, uint
     size_t id = tkhd.size > 0 && tkhd.p[0] == 1 ? 20 : 12;
     if (mdhd.size < scale + 4 || tkhd.size < id + 4)
         return HR_STATUS_OK;
-    HR_TRY(hr_mp4_describe(d, hr_mp4_find(stbl, HR_MP4_TYPE('s', 't', 's', 'd')), unknown, error));
-    if (d->video->codec == HR_VIDEO_CODEC_NONE)
-        return HR_STATUS_OK;
     *t = (hr_mp4_track){.id = hr_get_be32(tkhd.p + id),
                         .time_scale = hr_get_be32(mdhd.p + scale),
                         .elst = hr_mp4_find(hr_mp4_find(trak, HR_MP4_TYPE('e', 'd', 't', 's')),
                                             HR_MP4_TYPE('e', 'l', 's', 't'))};
     read_tables(t, stbl);
+    read_defaults(t, moov);
+    HR_TRY(hr_mp4_describe(d, t, first_description(t), unknown, error));
+    if (d->video->codec == HR_VIDEO_CODEC_NONE)
+        return HR_STATUS_OK;
     d->video->rotation = rotation_of(tkhd);
     d->video->time_num = 1;
     d->video->time_den = t->time_scale;
     *found = true;
     return HR_STATUS_OK;
-}
-
-/* What samples of fragments have unless they say otherwise. */
-static void read_defaults(hr_mp4_track *t, hr_mp4_span moov)
-{
-    hr_mp4_span mvex = hr_mp4_find(moov, HR_MP4_TYPE('m', 'v', 'e', 'x')), box;
-    uint32_t type;
-    t->fragmented = mvex.size > 0;
-    while (hr_mp4_next(&mvex, &type, &box))
-        if (type == HR_MP4_TYPE('t', 'r', 'e', 'x') && box.size >= 24 &&
-            hr_get_be32(box.p + 4) == t->id) {
-            t->default_duration = hr_get_be32(box.p + 12);
-            t->default_size = hr_get_be32(box.p + 16);
-            t->default_flags = hr_get_be32(box.p + 20);
-        }
 }
 
 static hr_status read_movie(hr_demux *d, hr_mp4_span moov, hr_mp4_track *t, hr_error *error)
@@ -124,7 +134,7 @@ static hr_status read_movie(hr_demux *d, hr_mp4_span moov, hr_mp4_track *t, hr_e
                        "a compressed movie header (cmov) is not supported");
     while (!found && hr_mp4_next(&in, &type, &box))
         if (type == HR_MP4_TYPE('t', 'r', 'a', 'k'))
-            HR_TRY(read_track(d, box, t, &unknown, &found, error));
+            HR_TRY(read_track(d, moov, box, t, &unknown, &found, error));
     if (!found && unknown != 0) {
         char letters[5];
         hr__fourcc_text((const uint8_t[]){(uint8_t)(unknown >> 24), (uint8_t)(unknown >> 16),
@@ -137,7 +147,6 @@ static hr_status read_movie(hr_demux *d, hr_mp4_span moov, hr_mp4_track *t, hr_e
         return hr_fail(error, HR_STATUS_CORRUPT, "there is no video track");
     size_t scale = mvhd.size > 0 && mvhd.p[0] == 1 ? 20 : 12;
     t->movie_scale = mvhd.size >= scale + 4 ? hr_get_be32(mvhd.p + scale) : 0;
-    read_defaults(t, moov);
     return HR_STATUS_OK;
 }
 
@@ -179,7 +188,7 @@ static hr_status find_movie(hr_demux *d, int64_t *offset, int64_t *size, int64_t
                            "there is no movie header (moov); the file may be cut");
 }
 
-static hr_status add_packets(hr_demux *d, const hr_mp4_track *t, int64_t moof, hr_error *error)
+static hr_status add_packets(hr_demux *d, hr_mp4_track *t, int64_t moof, hr_error *error)
 {
     int64_t time = 0;
     HR_TRY(hr_mp4_add_samples(d, t, &time, error));

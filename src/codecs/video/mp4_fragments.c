@@ -12,7 +12,7 @@ typedef struct fragment {
     int64_t base;   /* that offsets are relative to */
     int64_t offset; /* of the next sample */
     int64_t time;
-    uint32_t duration, size, flags;
+    uint32_t description, duration, size, flags;
 } fragment;
 
 /* A field of a header in which each field is present only if its flag is set. */
@@ -37,6 +37,7 @@ static bool read_header(hr_mp4_span traf, const hr_mp4_track *t, fragment *f)
     uint32_t flags = hr_get_be32(in.p) & 0xffffff;
     in.p += 8;
     in.size -= 8;
+    f->description = t->default_description;
     f->duration = t->default_duration;
     f->size = t->default_size;
     f->flags = t->default_flags;
@@ -44,7 +45,8 @@ static bool read_header(hr_mp4_span traf, const hr_mp4_track *t, fragment *f)
         f->base = (int64_t)HR_MIN(value, (uint64_t)INT64_MAX / 4);
     else if (flags & 0x20000)
         f->base = f->start;
-    take(&in, flags, 0x2, 4, &value); /* the number of the description */
+    if (take(&in, flags, 0x2, 4, &value))
+        f->description = (uint32_t)value;
     if (take(&in, flags, 0x8, 4, &value))
         f->duration = (uint32_t)value;
     if (take(&in, flags, 0x10, 4, &value))
@@ -98,7 +100,7 @@ static hr_status add_run(hr_demux *d, fragment *f, hr_mp4_span in, hr_error *err
     return HR_STATUS_OK;
 }
 
-static hr_status add_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, hr_mp4_span moof,
+static hr_status add_fragment(hr_demux *d, hr_mp4_track *t, fragment *f, hr_mp4_span moof,
                               hr_error *error)
 {
     hr_mp4_span traf, box;
@@ -107,6 +109,7 @@ static hr_status add_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, h
     while (hr_mp4_next(&moof, &type, &traf)) {
         if (type != HR_MP4_TYPE('t', 'r', 'a', 'f') || !read_header(traf, t, f))
             continue;
+        HR_TRY(hr_mp4_use_description(d, t, f->description, error));
         while (hr_mp4_next(&traf, &type, &box))
             if (type == HR_MP4_TYPE('t', 'r', 'u', 'n'))
                 HR_TRY(add_run(d, f, box, error));
@@ -116,7 +119,7 @@ static hr_status add_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, h
 }
 
 /* Reads the moof box at f->start. */
-static hr_status read_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, int64_t head,
+static hr_status read_fragment(hr_demux *d, hr_mp4_track *t, fragment *f, int64_t head,
                                int64_t size, hr_error *error)
 {
     uint8_t *bytes;
@@ -130,7 +133,7 @@ static hr_status read_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, 
     return status;
 }
 
-hr_status hr_mp4_add_fragments(hr_demux *d, const hr_mp4_track *t, int64_t offset, int64_t time,
+hr_status hr_mp4_add_fragments(hr_demux *d, hr_mp4_track *t, int64_t offset, int64_t time,
                                hr_error *error)
 {
     fragment f = {.time = time};

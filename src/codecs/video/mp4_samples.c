@@ -123,7 +123,7 @@ static hr_status add_chunk(hr_demux *d, sample_tables *s, int64_t offset, uint32
     return HR_STATUS_OK;
 }
 
-hr_status hr_mp4_add_samples(hr_demux *d, const hr_mp4_track *t, int64_t *time, hr_error *error)
+hr_status hr_mp4_add_samples(hr_demux *d, hr_mp4_track *t, int64_t *time, hr_error *error)
 {
     sample_tables s = {.times = run_table_of(t->stts),
                        .shifts = run_table_of(t->ctts),
@@ -133,13 +133,15 @@ hr_status hr_mp4_add_samples(hr_demux *d, const hr_mp4_track *t, int64_t *time, 
     hr_mp4_span groups = entries_of(t->stsc, 8, 12);
     bool wide = t->co64.size > 0;
     hr_mp4_span chunks = entries_of(wide ? t->co64 : t->stco, 8, wide ? 8 : 4);
-    uint32_t per_chunk = 0;
+    uint32_t per_chunk = 0, description = t->description;
     for (size_t c = 0; c < chunks.size && s.number < s.sizes.count && !d->full; c++) {
         while (groups.size > 0 && hr_get_be32(groups.p) <= c + 1) {
             per_chunk = hr_get_be32(groups.p + 4);
+            description = hr_get_be32(groups.p + 8);
             groups.p += 12;
             groups.size--;
         }
+        HR_TRY(hr_mp4_use_description(d, t, description, error));
         uint64_t offset =
             wide ? hr_mp4_be64(chunks.p + 8 * c) : (uint64_t)hr_get_be32(chunks.p + 4 * c);
         HR_TRY(

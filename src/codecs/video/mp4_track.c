@@ -5,7 +5,11 @@
 
 #include "codecs/video/mp4.h"
 
-enum { ENTRY = 78 }; /* bytes of a visual sample entry in front of its boxes */
+enum {
+    ENTRY = 78,      /* bytes of a visual sample entry in front of its boxes */
+    MOST_ALIKE = 32, /* descriptions that are compared */
+    MOST_CHANGES = 4
+};
 
 typedef struct coding {
     char type[5], config[5]; /* of the sample entry, and of the box that decoders need */
@@ -83,38 +87,110 @@ static hr_video_codec read_esds(hr_mp4_span esds, hr_mp4_span *config)
                                   : HR_VIDEO_CODEC_NONE;
 }
 
-/* ---- the sample description ---- */
+/* ---- sample descriptions ---- */
 
-static hr_status read_entry(hr_demux *d, const coding *c, hr_mp4_span entry, hr_error *error)
+typedef struct description {
+    uint32_t type;
+    hr_video_codec codec; /* HR_VIDEO_CODEC_NONE: not known */
+    int32_t width, height;
+    bool full_range;
+    hr_mp4_span config; /* what decoders need */
+} description;
+
+static description read_entry(uint32_t type, hr_mp4_span entry)
 {
-    hr_video *v = d->video;
+    description out = {.type = type};
+    const coding *c = codings, *end = codings + HR_COUNT_OF(codings);
+    while (c < end && type != type_of(c->type))
+        c++;
+    if (c == end || entry.size < ENTRY)
+        return out;
     hr_mp4_span boxes = skip(entry, ENTRY);
     hr_mp4_span config = hr_mp4_find(boxes, type_of(c->config[0] ? c->config : "    "));
     hr_mp4_span colour = hr_mp4_find(boxes, HR_MP4_TYPE('c', 'o', 'l', 'r'));
-    v->codec = c->codec;
-    if (c->codec == HR_VIDEO_CODEC_MPEG4) {
-        hr_mp4_span headers;
-        v->codec = read_esds(config, &headers);
-        config = headers;
-    }
-    v->width = (int32_t)hr_get_be16(entry.p + 24);
-    v->height = (int32_t)hr_get_be16(entry.p + 26);
-    v->full_range = colour.size >= 11 && memcmp(colour.p, "nclx", 4) == 0 && colour.p[10] & 0x80;
-    return hr__demux_extra(d, config.p, config.size, error);
+    out.codec = c->codec;
+    out.config = config;
+    if (c->codec == HR_VIDEO_CODEC_MPEG4)
+        out.codec = read_esds(config, &out.config);
+    out.width = (int32_t)hr_get_be16(entry.p + 24);
+    out.height = (int32_t)hr_get_be16(entry.p + 26);
+    out.full_range = colour.size >= 11 && memcmp(colour.p, "nclx", 4) == 0 && colour.p[10] & 0x80;
+    return out;
 }
 
-hr_status hr_mp4_describe(hr_demux *d, hr_mp4_span stsd, uint32_t *name, hr_error *error)
+static bool has_description(const hr_mp4_track *t, uint32_t number)
 {
-    hr_mp4_span in = skip(stsd, 8), entry;
+    return number > 0 && t->stsd.size >= 8 && number <= hr_get_be32(t->stsd.p + 4);
+}
+
+static bool same_coding(const description *a, const description *b)
+{
+    return a->type == b->type && a->codec == b->codec && a->width == b->width &&
+           a->height == b->height && a->full_range == b->full_range &&
+           a->config.size == b->config.size &&
+           (a->config.size == 0 || memcmp(a->config.p, b->config.p, a->config.size) == 0);
+}
+
+/* The description with this number; the first that is known if there is none with it. */
+static description find_description(const hr_mp4_track *t, uint32_t number)
+{
+    hr_mp4_span in = skip(t->stsd, 8), entry;
     uint32_t type;
-    while (hr_mp4_next(&in, &type, &entry)) {
-        for (size_t i = 0; i < HR_COUNT_OF(codings); i++)
-            if (type == type_of(codings[i].type) && entry.size >= ENTRY) {
-                HR_TRY(read_entry(d, &codings[i], entry, error));
-                if (d->video->codec != HR_VIDEO_CODEC_NONE)
-                    return HR_STATUS_OK;
-            }
-        *name = type;
+    description out = {0};
+    const bool named = has_description(t, number);
+    for (uint32_t i = 1; hr_mp4_next(&in, &type, &entry); i++) {
+        if (named && i != number)
+            continue;
+        out = read_entry(type, entry);
+        if (named || out.codec != HR_VIDEO_CODEC_NONE)
+            break;
     }
-    return HR_STATUS_OK;
+    return out;
+}
+
+/* Which descriptions say the same as this one. */
+static uint32_t find_alike(const hr_mp4_track *t, const description *one)
+{
+    hr_mp4_span in = skip(t->stsd, 8), entry;
+    uint32_t type, alike = 0;
+    for (uint32_t i = 0; i < MOST_ALIKE && hr_mp4_next(&in, &type, &entry); i++) {
+        const description other = read_entry(type, entry);
+        alike |= (uint32_t)same_coding(one, &other) << i;
+    }
+    return alike;
+}
+
+hr_status hr_mp4_describe(hr_demux *d, hr_mp4_track *t, uint32_t number, uint32_t *name,
+                          hr_error *error)
+{
+    hr_video *v = d->video;
+    const description found = find_description(t, number);
+    v->codec = found.codec;
+    if (found.codec == HR_VIDEO_CODEC_NONE) {
+        *name = found.type;
+        return HR_STATUS_OK;
+    }
+    t->description = number;
+    t->alike = find_alike(t, &found);
+    v->width = found.width;
+    v->height = found.height;
+    v->full_range = found.full_range;
+    return hr__demux_extra(d, found.config.p, found.config.size, error);
+}
+
+hr_status hr_mp4_use_description(hr_demux *d, hr_mp4_track *t, uint32_t number, hr_error *error)
+{
+    uint32_t name;
+    if (number == t->description || !has_description(t, number) ||
+        (number <= MOST_ALIKE && t->alike >> (number - 1) & 1))
+        return HR_STATUS_OK;
+    if (d->video->count == 0 && t->changes++ < MOST_CHANGES) {
+        HR_TRY(hr_mp4_describe(d, t, number, &name, error));
+        if (d->video->codec != HR_VIDEO_CODEC_NONE)
+            return HR_STATUS_OK;
+    }
+    return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                   "the coding of its track changes at packet %d (to sample description %lu), "
+                   "which is not supported",
+                   d->video->count, (unsigned long)number);
 }

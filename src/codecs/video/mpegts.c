@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* MPEG transport streams (ISO/IEC 13818-1) in cells of 188 bytes, or of 192 with a time in front
- * (M2TS). The whole file is read once: the cells of the video's stream are put together, and split
- * into pictures like any elementary stream. A packet is stored as the range of the file from the
- * cell where it begins to the cell where it ends, with the cells of other streams between them;
- * `unpack` takes out what belongs to it. The bytes of its first and last cell that belong to its
- * neighbours are counted in its flags. */
+/* MPEG transport streams (ISO/IEC 13818-1) in cells of 188 bytes, of 192 with a time in front
+ * (M2TS), or of 204 with a check sum behind, which is ignored (DVB). The whole file is read once:
+ * the cells of the video's stream are put together, and split into pictures like any elementary
+ * stream. A packet is stored as the range of the file from the cell where it begins to the cell
+ * where it ends, with the cells of other streams between them; `unpack` takes out what belongs to
+ * it. The bytes of its first and last cell that belong to its neighbours are counted in its flags.
+ */
 #include <string.h>
 
 #include "codecs/bytes.h"
@@ -17,6 +18,7 @@ enum {
     CELL = 188,
     SYNC = 0x47,
     TIMED = 4,      /* bytes of the time in front of a cell of M2TS */
+    CHECKED = 16,   /* bytes of the check sum behind a cell */
     READ = 64,      /* cells that are asked for at once: so few are read far ahead */
     CELLS_SEEN = 5, /* that recognise a file */
     NO_PID = 0x1fff,
@@ -295,19 +297,32 @@ static hr_status add_cell(scan *s, const uint8_t *cell, int64_t place, hr_error 
 
 /* ---- the file ---- */
 
-/* The size of cells, and the bytes in front of the first sync byte; 0: not a transport stream. */
-static int32_t find_cells(const uint8_t *bytes, size_t size, int32_t *lead)
+/* Bytes in front of a cell's sync byte. */
+static int32_t lead_of(int32_t cell_size)
 {
-    for (int32_t timed = 0; timed <= TIMED; timed += TIMED) {
-        size_t cells = 0, step = (size_t)(CELL + timed), at = (size_t)timed;
-        while (cells < CELLS_SEEN && at < size && bytes[at] == SYNC) {
+    return cell_size == CELL + TIMED ? TIMED : 0;
+}
+
+/* Whether cells of this size follow one another; the file may begin within one. */
+static bool has_cells(const uint8_t *bytes, size_t size, size_t step, size_t lead)
+{
+    for (size_t first = 0; first < step; first++) {
+        size_t cells = 0, at = first + lead;
+        for (; cells < CELLS_SEEN && at < size && bytes[at] == SYNC; at += step)
             cells++;
-            at += step;
-        }
-        *lead = timed;
-        if (cells == CELLS_SEEN || (cells >= 3 && at >= size))
-            return CELL + timed;
+        if (cells == CELLS_SEEN || (first == 0 && cells >= 3 && at >= size))
+            return true;
     }
+    return false;
+}
+
+/* The size of cells; 0: not a transport stream. */
+static int32_t find_cells(const uint8_t *bytes, size_t size)
+{
+    static const int32_t sizes[] = {CELL, CELL + TIMED, CELL + CHECKED};
+    for (size_t i = 0; i < HR_COUNT_OF(sizes); i++)
+        if (has_cells(bytes, size, (size_t)sizes[i], (size_t)lead_of(sizes[i])))
+            return sizes[i];
     return 0;
 }
 
@@ -392,8 +407,10 @@ static hr_status mpegts_scan(hr_demux *d, hr_error *error)
     s->pid = NO_PID;
     s->last_pts = s->latest = s->pes.pts = HR_VIDEO_NO_PTS;
     hr_status status = head ? HR_STATUS_OK : error->status;
-    if (head)
-        s->cell_size = find_cells(head, have, &s->lead);
+    if (head) {
+        s->cell_size = find_cells(head, have);
+        s->lead = lead_of(s->cell_size);
+    }
     if (status == HR_STATUS_OK)
         status = read_cells(s, error);
     if (status == HR_STATUS_OK)
@@ -407,8 +424,8 @@ static hr_status mpegts_scan(hr_demux *d, hr_error *error)
 static hr_status mpegts_unpack(const hr_video *video, const hr_video_packet *packet,
                                const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error)
 {
-    const size_t cell_size = video->packing == CELL ? CELL : CELL + TIMED;
-    const size_t lead = cell_size - CELL, stored_size = (size_t)packet->size;
+    const size_t cell_size = (size_t)HR_MIN(HR_MAX(video->packing, CELL), CELL + CHECKED);
+    const size_t lead = (size_t)lead_of(video->packing), stored_size = (size_t)packet->size;
     const size_t keep = (size_t)(packet->flags >> KEEP_SHIFT & 255);
     const size_t drop = (size_t)(packet->flags >> DROP_SHIFT & 255);
     pes state = {.begun = true};
@@ -442,8 +459,7 @@ static hr_status mpegts_unpack(const hr_video *video, const hr_video_packet *pac
 
 static bool mpegts_match(const uint8_t *bytes, size_t size)
 {
-    int32_t lead;
-    return find_cells(bytes, size, &lead) != 0;
+    return find_cells(bytes, size) != 0;
 }
 
 const hr_demuxer hr_demuxer_mpegts = {

@@ -58,7 +58,9 @@ static void add_wanted(const hr_video *v, hr_video_plan *plan, int32_t k)
         run = &plan->runs[plan->run_count++];
         *run = (hr_video_run){.first = key, .end = key, .from = k};
     }
-    run->end = HR_MAX(run->end, packet + 1);
+    const bool fields =
+        packet + 1 < v->count && (v->packets[packet + 1].flags & HR_VIDEO_PACKET_FIELD) != 0;
+    run->end = HR_MAX(run->end, packet + 1 + fields);
     run->to = k + 1;
 }
 

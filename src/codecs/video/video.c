@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codecs/video/demuxer.h"
+#include "codecs/video/fields.h"
 
 /* ---- what can be decoded ---- */
 
@@ -65,9 +66,32 @@ static bool is_sorted(const frame *f, int32_t count)
     return true;
 }
 
-/* Of packets with the same time, such as the fields of a picture, the last is the frame. */
-static hr_status sort_frames(hr_video *v, hr_error *error)
+/* Puts the frames in order. Packets with the same time are frames in the order in which they are
+ * decoded, but for the fields of a picture. */
+static hr_status list_frames(hr_demux *d, const frame *frames, int32_t count, hr_error *error)
 {
+    hr_video *v = d->video;
+    hr_fields fields = {0};
+    hr_status status = HR_STATUS_OK;
+    bool second = false;
+    for (int32_t i = 0; i < count && status == HR_STATUS_OK; i++) {
+        const bool after_second = second;
+        second = false;
+        if (i > 0 && !after_second && frames[i].pts == frames[i - 1].pts &&
+            frames[i].packet == frames[i - 1].packet + 1)
+            status = hr__fields_check(&fields, d, frames[i].packet, &second, error);
+        if (second)
+            v->packets[frames[i].packet].flags |= HR_VIDEO_PACKET_HIDDEN | HR_VIDEO_PACKET_FIELD;
+        else
+            v->order[v->frames++] = frames[i].packet;
+    }
+    hr__fields_fini(&fields);
+    return status;
+}
+
+static hr_status sort_frames(hr_demux *d, hr_error *error)
+{
+    hr_video *v = d->video;
     frame *frames = hr_calloc((size_t)v->count, sizeof(*frames), error);
     v->order = hr_calloc((size_t)v->count, sizeof(*v->order), error);
     int32_t count = 0;
@@ -80,14 +104,9 @@ static hr_status sort_frames(hr_video *v, hr_error *error)
             frames[count++] = (frame){v->packets[i].pts, i};
     if (!is_sorted(frames, count))
         qsort(frames, (size_t)count, sizeof(*frames), compare_frames);
-    v->frames = 0;
-    for (int32_t i = 0; i < count; i++)
-        if (i + 1 < count && frames[i].pts == frames[i + 1].pts)
-            v->packets[frames[i].packet].flags |= HR_VIDEO_PACKET_HIDDEN;
-        else
-            v->order[v->frames++] = frames[i].packet;
+    hr_status status = list_frames(d, frames, count, error);
     hr_free(frames);
-    return HR_STATUS_OK;
+    return status;
 }
 
 /* num / den in terms that fit int32_t; rounded if they do not. */
@@ -122,8 +141,9 @@ static void measure_rate(hr_video *v)
         set_rate(v, 25, 1); /* a single frame: nothing depends on it */
 }
 
-static hr_status finish(hr_video *v, hr_error *error)
+static hr_status finish(hr_demux *d, hr_error *error)
 {
+    hr_video *v = d->video;
     if (v->time_num < 1 || v->time_den < 1 || v->time_num > INT32_MAX || v->time_den > INT32_MAX)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "its unit of time, %lld / %lld seconds, is not possible",
@@ -136,7 +156,7 @@ static hr_status finish(hr_video *v, hr_error *error)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
     mark_packets(v);
     HR_TRY(list_keys(v, error));
-    HR_TRY(sort_frames(v, error));
+    HR_TRY(sort_frames(d, error));
     if (v->frames == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames that can be decoded");
     measure_rate(v);
@@ -165,7 +185,7 @@ static hr_status scan_with(hr_demux *d, hr_error *error)
     d->video->format = demuxer->name;
     hr_status status = demuxer->scan(d, error);
     if (status == HR_STATUS_OK)
-        status = finish(d->video, error);
+        status = finish(d, error);
     return status == HR_STATUS_OK ? status : hr_error_prefix(error, "%s", demuxer->name);
 }
 

@@ -33,7 +33,9 @@ enum {
      * cannot be decoded from there. */
     HR_VIDEO_PACKET_LEADING = 1 << 2,
     /* Would be LEADING, but can be decoded from that key packet. Set by demuxers that know. */
-    HR_VIDEO_PACKET_DECODABLE = 1 << 3
+    HR_VIDEO_PACKET_DECODABLE = 1 << 3,
+    /* H.264: the second field of the picture of the packet before it. Not a frame of its own. */
+    HR_VIDEO_PACKET_FIELD = 1 << 4
 };
 #define HR_VIDEO_NO_PTS INT64_MIN
 #define HR_VIDEO_PAD 64 /* zero bytes behind what decoders read */
@@ -49,7 +51,7 @@ typedef struct hr_video {
     int32_t rotation;           /* clockwise: 0, 90, 180, 270 */
     uint8_t *extra; /* what decoders need first: avcC, hvcC, av1C, ..., and HR_VIDEO_PAD zeros */
     size_t extra_size;
-    int32_t packing;     /* how packets are stored in the file: of the demuxer */
+    int32_t packing;     /* how packets are stored in the file: of the demuxer; 0: in one piece */
     int32_t prefix_size; /* bytes in front of all packets that are not in the file: */
     uint8_t prefix[32];
     int32_t count; /* packets, in decoding order */

@@ -51,9 +51,10 @@ static hr_status ssd_random_crop_infer(hr_op_call *c, hr_error *error)
 
     if (!m)
         return HR_STATUS_NO_MEMORY;
-    if (c->in[0].dtype != HR_DTYPE_UINT8 || c->in[0].shape.ndim != 3)
+    if (c->in[0].dtype != HR_DTYPE_UINT8 || (c->in[0].shape.ndim != 3 && c->in[0].shape.ndim != 2))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the picture has type %s and shape %s; it must be UINT8 with the layout HWC",
+                       "the picture has type %s and shape %s; it must be UINT8 with the layout HWC "
+                       "or HW",
                        hr_dtype_name(c->in[0].dtype),
                        hr_shape_text(&c->in[0].shape, text, sizeof(text)));
     HR_TRY(hr__boxes_rows(c, 1, 4, 4, error));
@@ -79,9 +80,10 @@ static hr_status ssd_random_crop_run(hr_op_call *calls, int32_t n, hr_error *err
     for (int32_t i = 0; i < n; i++) {
         const hr_op_call *c = &calls[i];
         const ssd_crop *m = c->memo;
-        const size_t channels = (size_t)c->in[0].shape.extent[2],
+        const hr_shape *shape = &c->in[0].shape;
+        const size_t channels = shape->ndim == 3 ? (size_t)shape->extent[2] : 1,
                      row = (size_t)m->window.w * channels,
-                     stride = (size_t)c->in[0].shape.extent[1] * channels;
+                     stride = (size_t)shape->extent[1] * channels;
         const uint8_t *from = (const uint8_t *)c->in[0].data + (size_t)m->window.y * stride +
                               (size_t)m->window.x * channels;
         for (int64_t y = 0; y < m->window.h; y++)
