@@ -32,6 +32,7 @@ FILES: dict[str, dict[str, Any]] = {  # arguments of videos.make
     "hevc-open": {"codec": "hevc", "options": videos.OPEN_GOP},
     "vp9": {"codec": "vp9"},
     "av1": {"codec": "av1"},
+    "av1-long": {"codec": "av1", "frames": 64, "gop": 64, "options": {"preset": "8"}},
     "mpeg4": {"codec": "mpeg4", "options": {"bf": "2"}},
     "mjpeg": {"codec": "mjpeg"},
     "vfr": {"codec": "h264", "times": [40 * i + i * i for i in range(30)]},
@@ -114,7 +115,10 @@ def test_any_frames(path: Path) -> None:
     for stride in (1, 2, 4, 7):
         (out,) = decode([data], start_frame=5, stride=stride, sequence_length=4)
         np.testing.assert_array_equal(out, want[5 : 5 + 4 * stride : stride])
-    (out,) = decode([data], frames=[-1, 2, 99], fill_value=[1, 2, 3])
+    for stride in range(2, 9):
+        (out,) = decode([data], stride=stride)
+        np.testing.assert_array_equal(out, want[::stride])
+    (out,) = decode([data], frames=[-1, 2, 999], fill_value=[1, 2, 3])
     assert (out[0] == [1, 2, 3]).all() and (out[2] == [1, 2, 3]).all()
     np.testing.assert_array_equal(out[1], want[2])
 

@@ -384,7 +384,7 @@ def test_the_cache_may_contain_anything(tmp_path: Path, monkeypatch: pytest.Monk
     *head, key_size, data_size, known = struct.unpack_from("<6Q", raw)
     key, data = raw[48 : 48 + key_size], bytearray(raw[48 + key_size :])
     assert sum_of(data) == known and len(data) == data_size
-    count, keys, frames = struct.unpack_from("<3i", data, 116)
+    count, keys, frames = struct.unpack_from("<3i", data, 120)
     assert (count, frames) == (20, 20) and keys > 1
     start = len(data) - 4 * keys  # of the last array
     (second,) = struct.unpack_from("<i", data, start + 4)

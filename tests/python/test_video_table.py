@@ -34,6 +34,7 @@ class Table:
     facts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     packets: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     order: list[int] = field(default_factory=list[int])
+    contents: list[int] = field(default_factory=list[int])
     runs: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     wanted: list[int] = field(default_factory=list[int])
     error: str = ""
@@ -56,6 +57,8 @@ def table(path: Path, *arguments: object) -> Table:
             t.packets.append(tuple(map(int, values)))
         elif key == "frame":
             t.order.append(int(values[0]))
+        elif key == "content":
+            t.contents.append(int(values[0]))
         elif key == "run":
             t.runs.append(tuple(map(int, values)))
         elif key == "wanted":
@@ -413,6 +416,50 @@ def write_ts(
         for k in range(0, len(cells), 188):
             out += cells[k : k + 188] + _cells(OTHER, bytes(184), first=False)
     path.write_bytes(out)
+
+
+SVT = {"codec": "av1", "frames": 64, "options": {"preset": "8"}, "gop": 64}
+MEDIUM = {"options": {"preset": "medium", **B_PYRAMID}}
+X265 = {"x265-params": "log-level=none:bframes=4:b-adapt=0:keyint=20"}
+LAYERS = {"x265-params": "log-level=none:bframes=4:b-adapt=0:keyint=20:temporal-layers=3"}
+SKIPPED: dict[str, dict[str, Any]] = {
+    "h264.mp4": MEDIUM,
+    "h264.ts": MEDIUM,
+    "h264.h264": MEDIUM,
+    "hevc.mp4": {"codec": "hevc", "options": X265},
+    "hevc.ts": {"codec": "hevc", "options": X265},
+    "hevc.hevc": {"codec": "hevc", "options": X265},
+    "layers.mp4": {"codec": "hevc", "options": LAYERS},
+    "layers.hevc": {"codec": "hevc", "options": LAYERS},
+    "mpeg4.mp4": {"codec": "mpeg4", "options": {"bf": "2"}},
+    "av1.mp4": SVT,
+    "av1.mkv": SVT,
+}
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_frames_that_nothing_refers_to(name: str, tmp_path: Path) -> None:
+    """Without the packets that are called disposable, libavcodec decodes all others to the same pictures."""
+    path = tmp_path / name
+    videos.make(path, **SKIPPED[name])
+    every = table(path)
+    contents = table(path, "unpack", tmp_path / "packets.bin").contents
+    kept = [not content & 1 for content in contents]
+    pictures = list[Any]()
+    with av.open(str(path)) as file:
+        context = file.streams.video[0].codec_context
+        context.thread_count = 1
+        packets = [p for p in file.demux(video=0) if p.size > 0]
+        assert len(packets) == len(kept)
+        for packet, keep in zip(packets, kept, strict=True):
+            if keep:
+                pictures += context.decode(packet)
+        pictures += context.decode(None)
+    want = [f for f, i in zip(videos.decode(path).frames, every.order, strict=True) if kept[i]]
+    assert sum(kept) < len(kept) * 4 / 5, "few packets were skipped"
+    assert len(pictures) == len(want)
+    for found, expected in zip(pictures, want, strict=True):
+        np.testing.assert_array_equal(found.to_ndarray(format="rgb24"), expected)
 
 
 @pytest.mark.parametrize("stuffing", [0, 190])

@@ -2,8 +2,10 @@
  * Copyright The Headrace authors */
 /* For tests in Python: prints what a video file contains, one fact per line.
  *   video_table FILE              the track, its packets and its frames
- *   video_table FILE unpack OUT   also writes the packets to OUT, each behind its size (LE32)
+ *   video_table FILE unpack OUT   also writes the packets to OUT, each behind its size (LE32), and
+ *                                 prints what they contain (HR_VIDEO_CONTENT_...)
  *   video_table FILE plan 3 7 5   the runs that decode these frames, and the wanted packets */
+#include "codecs/video/packets.h"
 #include "codecs/video/video.h"
 #include "core/core.h"
 
@@ -49,6 +51,7 @@ static hr_status unpack(const hr_video *v, FILE *file, const char *path, hr_erro
         uint32_t written = (uint32_t)size;
         fwrite(&written, 4, 1, out);
         fwrite(bytes, 1, size, out);
+        printf("content %d\n", hr_video_content_of(v, bytes, size));
         free(stored);
         free(bytes);
     }

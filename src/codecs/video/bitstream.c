@@ -2,6 +2,8 @@
  * Copyright The Headrace authors */
 #include "codecs/video/bitstream.h"
 
+#include "codecs/video/av1.h"
+
 static int32_t vp8_flags(const uint8_t *p, size_t size)
 {
     if (size < 1)
@@ -22,23 +24,9 @@ static int32_t vp9_flags(const uint8_t *p, size_t size)
 /* The header of a frame, whose first bits are whether a frame is shown again and the type. */
 static int32_t av1_flags(const uint8_t *p, size_t size)
 {
-    enum { FRAME_HEADER = 3, FRAME = 6 };
-    for (size_t at = 0; at < size;) {
-        int32_t type = p[at] >> 3 & 15;
-        bool extended = p[at] & 4, sized = p[at] & 2;
-        uint64_t length = 0;
-        at += extended ? 2 : 1;
-        for (int32_t i = 0; sized && i < 8 && at < size; i++) {
-            length |= (uint64_t)(p[at] & 127) << (7 * i);
-            if (!(p[at++] & 128))
-                break;
-        }
-        if (type == FRAME_HEADER || type == FRAME)
-            return at < size && (p[at] & 0xe0) == 0 ? HR_VIDEO_PACKET_KEY : 0;
-        if (!sized || length > size)
-            break;
-        at += (size_t)length;
-    }
+    for (hr_av1_unit unit; hr__av1_next(&p, &size, &unit);)
+        if (unit.type == HR_AV1_UNIT_FRAME_HEADER || unit.type == HR_AV1_UNIT_FRAME)
+            return unit.size > 0 && (unit.bytes[0] & 0xe0) == 0 ? HR_VIDEO_PACKET_KEY : 0;
     return 0;
 }
 

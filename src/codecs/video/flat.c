@@ -13,7 +13,7 @@ typedef struct header {
     uint8_t prefix[32];
     int64_t file_size, time_num, time_den, extra_size;
     int32_t codec, width, height, rate_num, rate_den, full_range, rotation, packing;
-    int32_t prefix_size, count, key_count, frames;
+    int32_t layers, prefix_size, count, key_count, frames;
 } header;
 
 static size_t padded(size_t extra_size)
@@ -58,6 +58,7 @@ void hr_video_flat_write(const hr_video *v, int64_t file_size, void *out)
     h.full_range = v->full_range;
     h.rotation = v->rotation;
     h.packing = v->packing;
+    h.layers = v->layers;
     h.prefix_size = v->prefix_size;
     h.count = v->count;
     h.key_count = v->key_count;
@@ -140,6 +141,7 @@ int64_t hr_video_flat_open(const void *flat, hr_video *v)
                     .extra = h.extra_size > 0 ? (uint8_t *)at : NULL,
                     .extra_size = (size_t)h.extra_size,
                     .packing = h.packing,
+                    .layers = h.layers,
                     .prefix_size = h.prefix_size,
                     .count = h.count,
                     .key_count = h.key_count,

@@ -228,6 +228,8 @@ hr_unit_kind hr__hevc_unit(hr_units *u, const uint8_t *unit, size_t size, bool *
     if (enhancement)
         return HR_UNIT_OTHER;
     if (type < VPS)
+        u->layers = HR_MAX(u->layers, layer + 1);
+    if (type < VPS)
         return type <= RASL + 1 || (type >= BLA && type <= CRA) ? slice_unit(u, type, layer, r)
                                                                 : HR_UNIT_OTHER;
     if (type == SPS)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "codecs/video/av1.h"
+
 /* The NAL units of a packet, with lengths or with start codes in front of them. */
 typedef struct nal_units {
     const uint8_t *at, *end;
@@ -71,7 +73,7 @@ static int32_t of_units(const hr_video *v, const uint8_t *bytes, size_t size)
     const bool h264 = v->codec == HR_VIDEO_CODEC_H264;
     const size_t at = h264 ? 4 : 21;
     const bool lengths = v->extra_size > at && v->extra[0] == 1;
-    const int32_t layers = !h264 && lengths ? v->extra[at] >> 3 & 7 : 0;
+    const int32_t layers = h264 ? 0 : lengths ? v->extra[at] >> 3 & 7 : v->layers;
     nal_units u = {bytes, bytes + size, lengths ? (v->extra[at] & 3) + 1 : 0};
     bool damaged = false;
     int32_t content = HR_VIDEO_CONTENT_DISPOSABLE;
@@ -101,7 +103,10 @@ int32_t hr_video_content_of(const hr_video *video, const uint8_t *bytes, size_t 
     case HR_VIDEO_CODEC_MJPEG: /* pictures are on their own, but tables may be left out */
         return HR_VIDEO_CONTENT_PARAMETERS;
     case HR_VIDEO_CODEC_AV1:
-        return HR_VIDEO_CONTENT_PARAMETERS;
+        return HR_VIDEO_CONTENT_PARAMETERS |
+               (hr__av1_disposable(video->extra, video->extra_size, bytes, size)
+                    ? HR_VIDEO_CONTENT_DISPOSABLE
+                    : 0);
     default: /* what a frame of VP8 or VP9 changes in the decoder may outlive it */
         return HR_VIDEO_CONTENT_OTHER;
     }

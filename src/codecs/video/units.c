@@ -91,6 +91,7 @@ size_t hr__units_head(const hr_units *u, uint8_t first)
 
 void hr__units_describe(const hr_units *u, hr_video *v)
 {
+    v->layers = u->layers;
     if (v->width == 0 || v->height == 0) {
         v->width = u->width;
         v->height = u->height;

@@ -65,6 +65,7 @@ typedef struct hr_units {
     hr_unit_slice slice;
     bool recovery;           /* decoding can begin at the picture that follows */
     bool ended;              /* HEVC: the picture that follows begins a sequence */
+    int32_t layers;          /* HEVC: temporal layers of the pictures so far */
     bool dropped;            /* HEVC: skipped leading pictures of the current key are not shown */
     bool paired;             /* H.264: the current picture has both fields */
     int64_t high, low;       /* the order of the last picture that others refer to */

@@ -51,7 +51,8 @@ typedef struct hr_video {
     int32_t rotation;           /* clockwise: 0, 90, 180, 270 */
     uint8_t *extra; /* what decoders need first: avcC, hvcC, av1C, ..., and HR_VIDEO_PAD zeros */
     size_t extra_size;
-    int32_t packing;     /* how packets are stored in the file: of the demuxer; 0: in one piece */
+    int32_t packing; /* how packets are stored in the file: of the demuxer; 0: in one piece */
+    int32_t layers;  /* of HEVC with start codes: temporal layers of the whole stream; 0: unknown */
     int32_t prefix_size; /* bytes in front of all packets that are not in the file: */
     uint8_t prefix[32];
     int32_t count; /* packets, in decoding order */
