@@ -14,6 +14,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
+import numpy as np  # noqa: E402
+import rare_videos  # noqa: E402
 import test_video_table  # noqa: E402
 import videos  # noqa: E402
 
@@ -77,6 +79,26 @@ def laced(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def rare(folder: Path, corpus: Path) -> None:
+    """Files that need more than PyAV, made from others."""
+    checked, described, fields = (
+        corpus / name
+        for name in ("video_mpegts/checked.ts", "video_mp4/described.mp4", "video_mp4/fields.mp4")
+    )
+    if not checked.exists():
+        data = (corpus / "video_mpegts" / "pyramid.ts").read_bytes()
+        checked.write_bytes(rare_videos.with_check_sums(data, np.random.default_rng(0)))
+    if not described.exists():
+        described.write_bytes((corpus / "video_mp4" / "vfr.mp4").read_bytes())
+        other = rare_videos.description(corpus / "video_mp4" / "vp9.mp4")
+        own = rare_videos.description(described)
+        rare_videos.describe([other, own, own], [(1, 9, 2)], described)
+    if not fields.exists():
+        packets = rare_videos.interlaced(2)
+        (folder / "fields.h264").write_bytes(b"".join(packets))
+        rare_videos.remux(packets, [0, 0, 2, 2], folder / "fields.h264", fields)
+
+
 def main() -> None:
     for target, files in MAKE.items():
         (HERE / "corpus" / target).mkdir(exist_ok=True)
@@ -89,6 +111,7 @@ def main() -> None:
             path = HERE / "corpus" / "video_matroska" / name
             if not path.exists():
                 path.write_bytes(data)
+        rare(Path(folder), HERE / "corpus")
         packed = HERE / "corpus" / "video_avi" / "packed.avi"
         if not packed.exists():
             source = Path(folder) / "source.avi"

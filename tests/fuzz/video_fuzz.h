@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzzes one demuxer: the table of packets is checked, packets are unpacked into memory of exactly
- * the size that they ask for, and plans are made. */
+/* Fuzzes one demuxer: the table of packets is checked and written as bytes, packets are unpacked
+ * into memory of exactly the size that they ask for and looked into, and plans are made. */
 #ifndef HR_TESTS_VIDEO_FUZZ_H
 #define HR_TESTS_VIDEO_FUZZ_H
 
 #include "codecs/video/demuxer.h"
+#include "codecs/video/flat.h"
+#include "codecs/video/packets.h"
 #include "core/core.h"
 
 #include <stdlib.h>
@@ -51,13 +53,35 @@ static inline void fuzz_packets(const hr_video *v, const fuzz_file *f)
         uint8_t *stored = malloc((size_t)p->size), *out = malloc(room);
         memcpy(stored, f->data + p->offset, (size_t)p->size);
         hr_error error;
-        if (hr_video_unpack(v, p, stored, out, &size, &error) == HR_STATUS_OK)
+        if (hr_video_unpack(v, p, stored, out, &size, &error) == HR_STATUS_OK) {
             for (size_t k = 0; k < HR_VIDEO_PAD; k++)
                 if (size > room - HR_VIDEO_PAD || out[size + k] != 0)
                     abort();
+            uint8_t *exact = malloc(size + 1); /* reading beyond the packet is noticed */
+            memcpy(exact + 1, out, size);
+            if (hr_video_content_of(v, exact + 1, size) & ~3)
+                abort();
+            free(exact);
+        }
         free(stored);
         free(out);
     }
+}
+
+/* What is scanned can be kept: its bytes are a valid table with the same contents. */
+static inline void fuzz_flat(const hr_video *v, int64_t file_size)
+{
+    const size_t size = hr_video_flat_size(v);
+    void *flat = calloc(1, size);
+    hr_video again;
+    hr_video_flat_write(v, file_size, flat);
+    if (!hr_video_flat_valid(flat, size, file_size) ||
+        hr_video_flat_open(flat, &again) != file_size || again.count != v->count ||
+        again.frames != v->frames || again.extra_size != v->extra_size ||
+        again.layers != v->layers || strcmp(again.format, v->format) != 0 ||
+        memcmp(again.packets, v->packets, (size_t)v->count * sizeof(*v->packets)) != 0)
+        abort();
+    free(flat);
 }
 
 static inline void fuzz_plan(const hr_video *v)
@@ -89,6 +113,7 @@ static inline int fuzz_demuxer(const char *name, const uint8_t *data, size_t siz
     }
     if (strcmp(v.format, name) == 0) {
         fuzz_table(&v, (int64_t)size);
+        fuzz_flat(&v, (int64_t)size);
         fuzz_packets(&v, &f);
         fuzz_plan(&v);
     }

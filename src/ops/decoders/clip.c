@@ -10,6 +10,11 @@ typedef struct clip_local {
     hr_video_decoder *decoder;
     hr_video video;
     uint64_t turn; /* of the sample that `video` is of */
+    /* The last table that was checked, which takes time in proportion to the length of the video.
+     * Only compared: many sequences use the same memory. */
+    const void *table;
+    size_t table_size;
+    int64_t file_size;
 } clip_local;
 
 /* A sample between infer and run. */
@@ -53,8 +58,13 @@ static hr_status find_packets(clip_local *l, sample *s, const hr_video **video, 
         *video = &l->video;
         return hr_video_scan(&s->file, &l->video, error);
     }
-    if (!hr_video_flat_valid(s->table, s->table_size, s->file.size))
-        return hr_fail(error, HR_STATUS_ERROR, "the table of packets is not that of the file");
+    if (s->table != l->table || s->table_size != l->table_size || s->file.size != l->file_size) {
+        if (!hr_video_flat_valid(s->table, s->table_size, s->file.size))
+            return hr_fail(error, HR_STATUS_ERROR, "the table of packets is not that of the file");
+        l->table = s->table;
+        l->table_size = s->table_size;
+        l->file_size = s->file.size;
+    }
     hr_video_flat_open(s->table, &s->video);
     *video = &s->video;
     return HR_STATUS_OK;
