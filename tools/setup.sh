@@ -59,6 +59,9 @@ find_python() { # prints a suitable interpreter, or nothing
         fi
     done
 }
+have_nvcc() {
+    have nvcc || [ -x /usr/local/cuda/bin/nvcc ]
+}
 missing_system() {
     have cc && have c++ && have make || echo build-essential
     cmake_is_new || echo cmake
@@ -74,6 +77,7 @@ missing_system() {
     links_with opus || echo libopus-dev
     links_with avcodec || echo libavcodec-dev
     ls /usr/lib/*/libmpg123.so.0 >/dev/null 2>&1 || echo libmpg123-0
+    ! have_nvcc || [ -e /usr/include/ffnvcodec ] || echo libffmpeg-nvenc-dev
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
 }
 missing_lint() {

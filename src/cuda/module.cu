@@ -7,6 +7,13 @@
 #include "cuda/ops/ops.h"
 #include "cuda/runtime.cuh"
 
+#ifdef HR_NVDEC
+extern const hr_video_module_def hr_cuda_video; // video/nvdec.cu
+#define VIDEO &hr_cuda_video
+#else
+#define VIDEO nullptr
+#endif
+
 static hr_status device_count(int32_t *count, hr_error *error)
 {
     int n = 0;
@@ -51,6 +58,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_zero,          hr_cuda_use,
         hr_cuda_copy_all,      hr_cuda_program_run,
         hr_cuda_ops,           decoders,
+        VIDEO,
     };
     return &module;
 }

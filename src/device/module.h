@@ -6,6 +6,7 @@
 #ifndef HR_DEVICE_MODULE_H
 #define HR_DEVICE_MODULE_H
 
+#include "codecs/video/module.h"
 #include "headrace/headrace.h"
 #include "headrace/operator.h"
 #include "image/device.h"
@@ -14,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 12
+#define HR_CUDA_ABI_VERSION 13
 
 typedef struct hr_cuda_info {
     char name[256];
@@ -82,6 +83,7 @@ typedef struct hr_cuda_module_def {
     hr_status (*program_run)(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
     const hr_cuda_op *const *ops;           /* NULL-terminated */
     const hr_cuda_decoder *const *decoders; /* NULL-terminated */
+    const hr_video_module_def *video;       /* NVDEC; NULL if the module was built without */
 } hr_cuda_module_def;
 
 typedef const hr_cuda_module_def *(*hr_cuda_module_fn)(void);

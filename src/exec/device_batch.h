@@ -36,7 +36,7 @@ struct hr_piece {
     hr_coded coded;         /* PICTURE */
     hr_coded_memory memory; /* PICTURE: where the device decodes it */
     const void *notes;      /* PICTURE: the host's copy of what the device notes, or NULL */
-    hr_staged pixels;       /* PIXELS, TO_DEVICE */
+    hr_staged pixels;       /* PIXELS, TO_DEVICE; without `host` if it was made on the device */
     hr_op_call call;        /* OP, VIEW, COPY, FUNCTION, TO_HOST */
     hr_tensor **in;         /* tensors of the inputs */
     hr_tensor **out;        /* tensors of the outputs */

@@ -139,6 +139,10 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
     size_t bytes;
     if (!hr_tensor_bytes(t, &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
+    if (t->buffer && hr_buffer_device(t->buffer) != HR_DEVICE_HOST) { /* made there */
+        piece->pixels = (hr_staged){NULL, t->data};
+        return HR_STATUS_OK;
+    }
     hr_staging *staging = &p->batch->launch->staging;
     HR_TRY(staging->alloc(staging, bytes, &piece->pixels, error));
     if (bytes > 0)

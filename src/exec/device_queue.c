@@ -334,6 +334,8 @@ static hr_status queue_uploads(queueing *q, hr_error *error)
         const hr_tensor *out = q->part[i]->out[0];
         pieces[i] = (hr_cuda_copy){.dst = out->data, .src = q->part[i]->pixels.device};
         (void)hr_tensor_bytes(out, &pieces[i].size);
+        if (!q->part[i]->pixels.host && pieces[i].size > 0)
+            HR_TRY(hr_launch_keep(q->launch, q->part[i]->in[0]->buffer, error));
     }
     return copy_pieces(q, n, pieces, error);
 }

@@ -4,6 +4,8 @@
  * the worker's arena. */
 #include <string.h>
 
+#include "device/memory.h"
+#include "device/task.h"
 #include "exec/bad.h"
 #include "exec/call.h"
 #include "exec/device_batch.h"
@@ -62,6 +64,35 @@ hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *
     HR_TRY(hr_pool_alloc(p->pool, bytes, &t->buffer, error));
     t->data = hr_buffer_data(t->buffer);
     return hr__group_hold(g, t->buffer, error);
+}
+
+/* Whether all that uses a value is copies to the device. */
+static bool goes_to_device(const hr_pipeline *p, int32_t value)
+{
+    int32_t copies = 0;
+    for (int32_t i = 0; i < p->plan->order_count; i++) {
+        const hr_node *node = hr__plan_node(p, i);
+        if (node->def->flags & HR_OP_TO_DEVICE)
+            copies += hr_plan_value_find(p->plan, node->inputs[0]) == value;
+    }
+    return copies > 0 && copies == p->plan->values[value].uses;
+}
+
+hr_device *hr_task_device(const hr_task *task, int32_t output)
+{
+    const hr_pipeline *p = task->pipeline;
+    bool there = p->device && goes_to_device(p, hr__value_of(p, task->node, output));
+    return there ? p->device : NULL;
+}
+
+hr_status hr_task_device_memory(hr_task *task, void *stream, hr_tensor *t, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_tensor_bytes(t, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    HR_TRY(hr_device_buffer(task->pipeline->device, stream, HR_MAX(bytes, 1), &t->buffer, error));
+    t->data = hr_buffer_data(t->buffer);
+    return hr__group_hold(task->group, t->buffer, error);
 }
 
 static hr_status step_memory(void *context, int32_t node, int32_t output, hr_tensor *t,

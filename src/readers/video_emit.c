@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codecs/video/frames.h"
+#include "ops/decoders/on_device.h"
 
 hr_status hr_video_local_create(const void *args, void *state, void **local, hr_error *error)
 {
@@ -58,14 +59,17 @@ static hr_status put_frames(hr_op_call *c, const hr_video_output *o, hr_video_re
     hr_video_decoder *decoder = c->local;
     hr_tensor frames;
     size_t size;
-    HR_TRY(hr_video_frames_begin(decoder, q, error));
-    hr_tensor_describe(&frames, HR_DTYPE_UINT8, (hr_shape){4, {q->count, q->height, q->width, 3}},
-                       "FHWC");
-    if (!o->is_float && !o->change) {
-        c->out[0] = frames;
+    bool plain = !o->is_float && !o->change, done = false;
+    HR_TRY(plain ? hr__frames_begin(c, decoder, q, &done, error)
+                 : hr_video_frames_begin(decoder, q, error));
+    if (done)
+        return HR_STATUS_OK;
+    hr__frames_describe(c, q);
+    if (plain) {
         HR_TRY(hr_task_memory(c->task, 0, &c->out[0], error));
         return hr_video_frames_finish(decoder, q, c->out[0].data, error);
     }
+    frames = c->out[0];
     if (!hr_tensor_bytes(&frames, &size))
         return hr_fail(error, HR_STATUS_LIMIT, "the frames are too large");
     if (!(frames.data = hr_arena_alloc(c->arena, size, error)))

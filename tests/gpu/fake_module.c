@@ -10,7 +10,8 @@
  * HEADRACE_FAKE_FAIL     "alloc:17,copy:3+": the 17th alloc fails, and every copy from the 3rd on;
  *                        kinds are the names in hr_cuda_module_def, and op_run
  * HEADRACE_FAKE_JPEG     files that the device reports as damaged, so that the CPU decodes them:
- *                        "damaged" (all), "half" or "none"; the pixels of the others are grey */
+ *                        "damaged" (all), "half" or "none"; the pixels of the others are grey
+ * HEADRACE_FAKE_VIDEO    the module that decodes videos in place of NVDEC; unset: there is none */
 #include "fake_module.h"
 
 #include <pthread.h>
@@ -24,6 +25,8 @@
 #include "codecs/jpeg/device.h"
 #include "core/block.h"
 #include "cuda/ops/ops.h"
+
+extern const hr_video_module_def fake_video; /* fake_video.cpp */
 
 enum { DEVICES_MAX = 16, KINDS_MAX = 16, GUARD = 256 };
 #define STREAM_MAGIC UINT64_C(0x5712ea3)
@@ -578,6 +581,29 @@ static hr_status use(int32_t device, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* ---- for fake_video.cpp ---- */
+
+hr_status fake_stream_create(int32_t device, void **out, hr_error *error)
+{
+    return stream_create(device, out, error);
+}
+
+void fake_stream_destroy(int32_t device, void *stream)
+{
+    stream_destroy(device, stream);
+}
+
+hr_status fake_stream_wait(int32_t device, void *stream, hr_error *error)
+{
+    void *event;
+    HR_TRY(event_create(device, false, &event, error));
+    hr_status status = event_record(device, event, stream, error);
+    if (status == HR_STATUS_OK)
+        status = event_wait(device, event, error);
+    event_destroy(device, event);
+    return status;
+}
+
 /* ---- devices ---- */
 
 static hr_status device_count(int32_t *count, hr_error *error)
@@ -692,6 +718,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .program_run = fake_program_run,
         .ops = hr_cuda_ops,
         .decoders = decoders,
+        .video = &fake_video,
     };
     pthread_once(&settings_once, settings_read);
     return &module;

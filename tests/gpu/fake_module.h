@@ -49,6 +49,11 @@ hr_status fake_queue(void *stream, const fake_work *work, hr_error *error);
 /* Checks that the launch's device is current on the calling thread, as kernels need it. */
 hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error);
 
+/* Of a stream that fake_video.cpp uses. */
+hr_status fake_stream_create(int32_t device, void **out, hr_error *error);
+void fake_stream_destroy(int32_t device, void *stream);
+hr_status fake_stream_wait(int32_t device, void *stream, hr_error *error); /* for all its work */
+
 hr_status fake_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
 hr_status fake_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
 

@@ -40,6 +40,7 @@ class Module(c.Structure):
         ("device_count", c.CFUNCTYPE(c.c_int, c.POINTER(c.c_int32), c.c_void_p)),
         ("device_query", c.CFUNCTYPE(c.c_int, c.c_int32, c.POINTER(Device), c.c_void_p)),
         ("others", c.c_void_p * 20),
+        ("video", c.c_void_p),
     )
 
 
@@ -53,6 +54,7 @@ def test_entry() -> None:
         number = re.search(r"define HR_CUDA_ABI_VERSION (\d+)", header.read_text())
         assert number and module.abi == int(number[1])
     assert module.struct_size == c.sizeof(Module)
+    assert module.video, "built without the headers of NVDEC"
     count = c.c_int32(-1)
     assert module.device_count(c.byref(count), None) == 0
     assert count.value >= 0

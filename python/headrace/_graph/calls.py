@@ -242,9 +242,12 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        # Such an operator needs no data on the device (e.g. shapes, a reader): its outputs are copied.
+        # Such an operator needs no data on the device (e.g. shapes, a reader, a decoder of videos): its outputs are
+        # copied, unless it makes them there.
         on_cpu = "anywhere" in op.flags or op.is_reader
-        copied = device == "gpu" and device in op.devices and on_cpu
+        if device == "mixed":
+            on_cpu = device not in op.runs_on
+        copied = device != "cpu" and device in op.devices and on_cpu
         if device == "gpu" and "observes" in op.flags:
             host = [node.cpu() for node in row]
             Instance(op.name, host, constants, nodes, own, True, op.class_name, "cpu")

@@ -23,15 +23,21 @@
 #define OUTPUT_BYTES ((int64_t)1 << 32)
 #define OUTPUT_BYTES_PER_BYTE ((int64_t)1 << 12)
 
-struct hr_video_decoder {
+/* A decoder of a module. */
+typedef struct codec {
     const hr_video_module_def *module;
-    void *codec; /* of the module, for a stream of: */
+    void *decoder; /* for a stream of: */
     int32_t kind;
     uint8_t *extra;
     size_t extra_size;
     bool tainted; /* it has parameters that were in packets, so that another file needs another */
     bool failed;
-    uint64_t turn; /* which request uses it, by number */
+} codec;
+
+struct hr_video_decoder {
+    codec codecs[2]; /* on the CPU, on the device */
+    codec *codec;    /* of the request in hand */
+    uint64_t turn;   /* which request that is, by number */
     hr_video_scratch scratch;
     uint8_t *stored, *packet; /* bytes of the packet in hand */
     size_t stored_room, packet_room;
@@ -97,20 +103,22 @@ hr_status hr_video_decoder_create(hr_video_decoder **out, hr_error *error)
     return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-static void close_codec(hr_video_decoder *d)
+static void close_codec(codec *c)
 {
-    if (d->codec)
-        d->module->close(d->codec);
-    d->codec = NULL;
+    if (c->decoder)
+        c->module->close(c->decoder);
+    c->decoder = NULL;
+    hr_free(c->extra);
+    c->extra = NULL;
 }
 
 void hr_video_decoder_destroy(hr_video_decoder *d)
 {
     if (!d)
         return;
-    close_codec(d);
+    for (int i = 0; i < 2; i++)
+        close_codec(&d->codecs[i]);
     hr_video_scratch_fini(&d->scratch);
-    hr_free(d->extra);
     hr_free(d->stored);
     hr_free(d->packet);
     hr_free(d);
@@ -140,15 +148,15 @@ static int64_t max_pixels_of(const hr_video_request *r)
 }
 
 /* Whether the decoder decodes the next run as a new one would. */
-static bool fits(const hr_video_decoder *d, const hr_video_request *r)
+static bool fits(const codec *c, const hr_video_request *r)
 {
     const hr_video *v = r->video;
-    if (!d->codec || d->failed)
+    if (!c->decoder || c->failed)
         return false;
     if (r->work->run > 0)
         return true;
-    return !d->tainted && d->kind == (int32_t)v->codec && d->extra_size == v->extra_size &&
-           (v->extra_size == 0 || memcmp(d->extra, v->extra, v->extra_size) == 0);
+    return !c->tainted && c->kind == (int32_t)v->codec && c->extra_size == v->extra_size &&
+           (v->extra_size == 0 || memcmp(c->extra, v->extra, v->extra_size) == 0);
 }
 
 /* Whether the size of the container is known and small enough to be true. */
@@ -159,34 +167,44 @@ static bool has_size(const hr_video_request *r)
 }
 
 /* Makes a decoder, or makes the one that is there forget. */
-static hr_status ready_codec(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
+static hr_status ready_codec(codec *c, const hr_video_request *r, hr_error *error)
 {
     const hr_video *v = r->video;
     const int64_t max_pixels = max_pixels_of(r);
     char message[HR_VIDEO_MESSAGE] = "";
-    if (fits(d, r)) {
-        d->module->flush(d->codec, max_pixels);
+    if (fits(c, r)) {
+        c->module->flush(c->decoder, max_pixels);
         return HR_STATUS_OK;
     }
-    close_codec(d);
-    HR_TRY(open_module(&d->module, error));
-    hr_free(d->extra);
-    if (!(d->extra = hr_calloc(v->extra_size + 1, 1, error)))
+    close_codec(c);
+    if (r->device)
+        c->module = r->device->module;
+    else
+        HR_TRY(open_module(&c->module, error));
+    if (!(c->extra = hr_calloc(v->extra_size + 1, 1, error)))
         return HR_STATUS_NO_MEMORY;
     if (v->extra_size > 0)
-        memcpy(d->extra, v->extra, v->extra_size);
-    d->extra_size = v->extra_size;
-    d->kind = (int32_t)v->codec;
-    d->tainted = d->failed = false;
-    hr_video_stream stream = {.codec = d->kind,
-                              .extra = d->extra,
-                              .extra_size = d->extra_size,
+        memcpy(c->extra, v->extra, v->extra_size);
+    c->extra_size = v->extra_size;
+    c->kind = (int32_t)v->codec;
+    c->tainted = c->failed = false;
+    hr_video_stream stream = {.codec = c->kind,
+                              .extra = c->extra,
+                              .extra_size = c->extra_size,
                               .width = has_size(r) ? v->width : 0,
                               .height = has_size(r) ? v->height : 0,
-                              .max_pixels = max_pixels};
-    if (!(d->codec = d->module->open(&stream, message)))
+                              .max_pixels = max_pixels,
+                              .device = r->device ? r->device->id : -1};
+    if (!(c->decoder = c->module->open(&stream, message)))
         return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[v->codec], message);
     return HR_STATUS_OK;
+}
+
+/* Fails because the decoder did. */
+static hr_status codec_failed(codec *c, hr_error *error, const char *message)
+{
+    c->failed = true;
+    return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[c->kind], message);
 }
 
 /* ---- what is wished ---- */
@@ -254,7 +272,7 @@ static hr_status count_bytes(const hr_video_request *r, int32_t size, hr_error *
 static hr_status count_pixels(const hr_video_decoder *d, const hr_video_request *r, hr_error *error)
 {
     struct hr_video_work *w = r->work;
-    int64_t pixels = d->module->pixels(d->codec);
+    int64_t pixels = d->codec->module->pixels(d->codec->decoder);
     w->decoded += pixels;
     if (w->decoded <= limit_of(DECODED_PIXELS, DECODED_PIXELS_PER_BYTE, r->file->size))
         return HR_STATUS_OK;
@@ -270,7 +288,7 @@ static hr_status next_run(hr_video_decoder *d, const hr_video_request *r, hr_err
 {
     struct hr_video_work *w = r->work;
     const hr_video_run *run = &w->plan.runs[w->run];
-    HR_TRY(ready_codec(d, r, error));
+    HR_TRY(ready_codec(d->codec, r, error));
     w->next = w->key = run->first;
     w->left = run->to - run->from;
     w->drained = false;
@@ -295,6 +313,7 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
                              hr_error *error)
 {
     const hr_video_packet *p = &r->video->packets[index];
+    codec *c = d->codec;
     char message[HR_VIDEO_MESSAGE] = "";
     size_t size = 0;
     if (p->flags & HR_VIDEO_PACKET_KEY)
@@ -306,12 +325,14 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
     HR_TRY(hr_video_unpack(r->video, p, d->stored, d->packet, &size, error));
     int32_t content = hr_video_content_of(r->video, d->packet, size);
     if (content & HR_VIDEO_CONTENT_PARAMETERS)
-        d->tainted = true;
+        c->tainted = true;
     if (size == 0 || in_vain(r, index, content))
         return HR_STATUS_OK;
-    if (d->module->send(d->codec, d->packet, size, index, message) == HR_VIDEO_RESULT_MORE)
+    bool wanted = find_wish(r->work, index) < r->work->wish_count;
+    if (c->module->send(c->decoder, d->packet, size, index, wanted, message) ==
+        HR_VIDEO_RESULT_MORE)
         return count_pixels(d, r, error);
-    d->failed = true;
+    c->failed = true;
     return hr_fail(error, HR_STATUS_CORRUPT, "packet %d of %d (%s): %s", index, r->video->count,
                    codec_names[r->video->codec], message);
 }
@@ -319,13 +340,14 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
 static hr_status send_next(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
 {
     struct hr_video_work *w = r->work;
+    codec *c = d->codec;
     char message[HR_VIDEO_MESSAGE] = "";
     if (w->next < w->plan.runs[w->run].end)
         return send_packet(d, r, w->next++, error);
     w->drained = true;
-    if (d->module->send(d->codec, NULL, 0, 0, message) == HR_VIDEO_RESULT_MORE)
+    if (c->module->send(c->decoder, NULL, 0, 0, false, message) == HR_VIDEO_RESULT_MORE)
         return HR_STATUS_OK;
-    d->failed = true;
+    c->failed = true;
     return hr_fail(error, HR_STATUS_CORRUPT, "the last packet (%s): %s",
                    codec_names[r->video->codec], message);
 }
@@ -359,7 +381,7 @@ static hr_status next_picture(hr_video_decoder *d, hr_video_request *r, bool *do
         }
         if (w->next < 0)
             HR_TRY(next_run(d, r, error));
-        switch (d->module->receive(d->codec, &w->picture, message)) {
+        switch (d->codec->module->receive(d->codec->decoder, &w->picture, message)) {
         case HR_VIDEO_RESULT_MORE:
             HR_TRY(send_next(d, r, error));
             break;
@@ -373,9 +395,7 @@ static hr_status next_picture(hr_video_decoder *d, hr_video_request *r, bool *do
             return HR_STATUS_OK;
         }
         default:
-            d->failed = true;
-            return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[r->video->codec],
-                           message);
+            return codec_failed(d->codec, error, message);
         }
     }
 }
@@ -385,6 +405,7 @@ static hr_status next_picture(hr_video_decoder *d, hr_video_request *r, bool *do
 static hr_status restart(hr_video_decoder *d, hr_video_request *r, bool *done, hr_error *error)
 {
     struct hr_video_work *w = r->work;
+    d->codec = &d->codecs[r->device != NULL];
     w->turn = ++d->turn;
     w->run = 0;
     w->next = -1;
@@ -412,7 +433,7 @@ static hr_status size_of_none(hr_video_decoder *d, hr_video_request *r, hr_error
     return check_memory(r, error);
 }
 
-hr_status hr_video_frames_begin(hr_video_decoder *d, hr_video_request *r, hr_error *error)
+static hr_status begin(hr_video_decoder *d, hr_video_request *r, hr_error *error)
 {
     struct hr_video_work *w = hr_arena_alloc(r->arena, sizeof(*w), error);
     bool done = false;
@@ -424,13 +445,41 @@ hr_status hr_video_frames_begin(hr_video_decoder *d, hr_video_request *r, hr_err
         return hr_fail(error, HR_STATUS_ERROR, "the codec of the video is not supported");
     HR_TRY(hr_video_plan_make(r->video, r->frames, r->count, r->arena, &w->plan, error));
     HR_TRY(make_wishes(w, r, error));
-    if (w->wish_count == 0)
+    if (w->wish_count == 0) {
+        r->device = NULL;
         return size_of_none(d, r, error);
+    }
     HR_TRY(restart(d, r, &done, error));
     w->started = true;
     r->width = w->picture.width;
     r->height = w->picture.height;
     return check_memory(r, error);
+}
+
+hr_status hr_video_frames_begin(hr_video_decoder *d, hr_video_request *r, hr_error *error)
+{
+    if (r->device && begin(d, r, NULL) == HR_STATUS_OK)
+        return HR_STATUS_OK;
+    r->device = NULL; /* the CPU decodes more, and says what is wrong */
+    return begin(d, r, error);
+}
+
+void *hr_video_frames_stream(const hr_video_decoder *d)
+{
+    return d->codec->module->stream(d->codec->decoder);
+}
+
+/* Writes the pixels of the picture in hand. */
+static hr_status put_pixels(hr_video_decoder *d, const hr_video_request *r, uint8_t *dst,
+                            hr_error *error)
+{
+    const hr_video_picture *p = &r->work->picture;
+    char message[HR_VIDEO_MESSAGE] = "";
+    if (!r->device)
+        return hr_video_pixels(r->kernels, p, r->ycbcr, dst, &d->scratch, error);
+    if (d->codec->module->store(d->codec->decoder, r->ycbcr, dst, message))
+        return HR_STATUS_OK;
+    return codec_failed(d->codec, error, message);
 }
 
 /* Writes the picture in hand wherever it is wished. */
@@ -445,21 +494,29 @@ static hr_status store(hr_video_decoder *d, hr_video_request *r, uint8_t *dst, h
         return hr_fail(
             error, HR_STATUS_ERROR, "frame %d has %d x %d pixels, but the first one has %d x %d",
             r->frames[w->wishes[first].position], p->width, p->height, r->width, r->height);
-    HR_TRY(hr_video_pixels(r->kernels, p, r->ycbcr, pixels, &d->scratch, error));
+    HR_TRY(put_pixels(d, r, pixels, error));
     r->damaged += p->damaged;
     for (int32_t i = first; i < w->wish_count && w->wishes[i].packet == p->id; i++) {
-        if (i > first)
-            memcpy(dst + (size_t)w->wishes[i].position * frame, pixels, frame);
+        uint8_t *again = dst + (size_t)w->wishes[i].position * frame;
+        if (i > first && r->device)
+            HR_TRY(put_pixels(d, r, again, error));
+        else if (i > first)
+            memcpy(again, pixels, frame);
         w->wishes[i].done = true;
     }
     return HR_STATUS_OK;
 }
 
-static void fill_frame(const hr_video_request *r, uint8_t *dst)
+static hr_status fill_frame(hr_video_decoder *d, const hr_video_request *r, uint8_t *dst,
+                            hr_error *error)
 {
     const size_t pixels = (size_t)r->width * (size_t)r->height;
-    for (size_t i = 0; i < pixels; i++)
+    char message[HR_VIDEO_MESSAGE] = "";
+    if (r->device && !d->codec->module->fill(d->codec->decoder, r->fill, pixels, dst, message))
+        return codec_failed(d->codec, error, message);
+    for (size_t i = 0; i < pixels && !r->device; i++)
         memcpy(dst + 3 * i, r->fill, 3);
+    return HR_STATUS_OK;
 }
 
 hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8_t *dst,
@@ -467,16 +524,19 @@ hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8
 {
     struct hr_video_work *w = r->work;
     const size_t frame = (size_t)r->width * (size_t)r->height * 3;
+    char message[HR_VIDEO_MESSAGE] = "";
     bool done = w->wish_count == 0;
-    for (int32_t i = 0; i < r->count; i++)
-        if (r->frames[i] < 0)
-            fill_frame(r, dst + (size_t)i * frame);
     if (w->started && w->turn != d->turn)
         HR_TRY(restart(d, r, &done, error));
     w->started = false;
+    for (int32_t i = 0; i < r->count; i++)
+        if (r->frames[i] < 0)
+            HR_TRY(fill_frame(d, r, dst + (size_t)i * frame, error));
     while (!done) {
         HR_TRY(store(d, r, dst, error));
         HR_TRY(next_picture(d, r, &done, error));
     }
+    if (r->device && !d->codec->module->finish(d->codec->decoder, message))
+        return codec_failed(d->codec, error, message);
     return HR_STATUS_OK;
 }

@@ -4,6 +4,7 @@
 #ifndef HR_CODECS_VIDEO_FRAMES_H
 #define HR_CODECS_VIDEO_FRAMES_H
 
+#include "codecs/video/module.h"
 #include "codecs/video/video.h"
 #include "kernels/kernels.h"
 
@@ -12,6 +13,12 @@ typedef struct hr_video_decoder hr_video_decoder;
 
 hr_status hr_video_decoder_create(hr_video_decoder **out, hr_error *error);
 void hr_video_decoder_destroy(hr_video_decoder *decoder);
+
+/* Decoders on a CUDA device. */
+typedef struct hr_video_device {
+    const hr_video_module_def *module;
+    int32_t id;
+} hr_video_device;
 
 /* Frames of one video. Everything lives until hr_video_frames_finish. */
 typedef struct hr_video_request {
@@ -24,6 +31,9 @@ typedef struct hr_video_request {
     int64_t max_pixels; /* of a frame */
     const hr_kernels *kernels;
     hr_arena *arena; /* not reset until hr_video_frames_finish */
+    /* Where to decode, if it can; NULL: on the CPU. hr_video_frames_begin sets it to NULL if the
+     * device cannot decode the frames. */
+    const hr_video_device *device;
     /* results: */
     int32_t width, height; /* of the frames */
     int32_t damaged;       /* frames in which missing parts were made up */
@@ -34,10 +44,14 @@ typedef struct hr_video_request {
 /* Decodes up to the first of the frames and sets their size, which is that of the stream: what the
  * container says may be wrong. */
 hr_status hr_video_frames_begin(hr_video_decoder *decoder, hr_video_request *r, hr_error *error);
-/* Decodes the frames into count x height x width x 3 bytes. Costs more if the decoder was used for
- * another request after hr_video_frames_begin. */
+/* Decodes the frames into count x height x width x 3 bytes, of the device if the request has one.
+ * Costs more if the decoder was used for another request after hr_video_frames_begin. After a
+ * failure on a device, the request can begin again without one. */
 hr_status hr_video_frames_finish(hr_video_decoder *decoder, hr_video_request *r, uint8_t *dst,
                                  hr_error *error);
+
+/* The cudaStream_t of a decoder whose request has a device. */
+void *hr_video_frames_stream(const hr_video_decoder *decoder);
 
 /* What the module consists of, or that it is not installed. */
 const char *hr_video_module_version(void);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The interface of libheadrace_video.so, which needs libavcodec and libavutil: one exported
- * function, hr_video_module. The module links none of our libraries, starts no threads and prints
- * nothing. A decoder belongs to one thread at a time. */
+/* The interface of decoders: of libheadrace_video.so, which needs libavcodec and libavutil and
+ * exports one function, hr_video_module, and of the CUDA module, whose decoders are those of the
+ * GPU (NVDEC). Modules link none of our libraries, start no threads and print nothing. A decoder
+ * belongs to one thread at a time. */
 #ifndef HR_CODECS_VIDEO_MODULE_H
 #define HR_CODECS_VIDEO_MODULE_H
 
 #include "headrace/headrace.h"
 
-enum { HR_VIDEO_ABI_VERSION = 1 };
+enum { HR_VIDEO_ABI_VERSION = 2 };
 
 typedef struct hr_video_stream {
     int32_t codec;        /* hr_video_codec */
@@ -16,6 +17,7 @@ typedef struct hr_video_stream {
     size_t extra_size;
     int32_t width, height; /* a hint; 0: unknown */
     int64_t max_pixels;    /* of a frame; larger ones are refused before they get memory */
+    int32_t device;        /* CUDA device of decoders that run on one */
 } hr_video_stream;
 
 typedef enum hr_video_colors {
@@ -26,7 +28,7 @@ typedef enum hr_video_colors {
 
 typedef struct hr_video_picture {
     int64_t id;              /* of the packet that the picture is of */
-    const uint8_t *plane[3]; /* uint16_t if there are more than 8 bits */
+    const uint8_t *plane[3]; /* uint16_t if there are more than 8 bits; NULL: on a device */
     int64_t stride[3];       /* in bytes */
     int32_t width, height;
     int32_t bits;             /* 8 to 16 */
@@ -52,9 +54,10 @@ typedef struct hr_video_module_def {
     /* NULL: the message says why. */
     void *(*open)(const hr_video_stream *stream, char message[HR_VIDEO_MESSAGE]);
     /* A packet, which HR_VIDEO_PAD zero bytes follow; `bytes` NULL: there is no other, so that
-     * `receive` gives what is left. All pictures must have been received before. */
+     * `receive` gives what is left. All pictures must have been received before. Pictures of
+     * packets that are not `wanted` may be left out. */
     hr_video_result (*send)(void *decoder, const uint8_t *bytes, size_t size, int64_t id,
-                            char message[HR_VIDEO_MESSAGE]);
+                            bool wanted, char message[HR_VIDEO_MESSAGE]);
     /* Pixels of a frame, as the last packet says; 0: not known. */
     int64_t (*pixels)(const void *decoder);
     /* The picture is valid until the next call. */
@@ -63,6 +66,17 @@ typedef struct hr_video_module_def {
     /* Forgets all pictures: the next packet is a key packet. */
     void (*flush)(void *decoder, int64_t max_pixels);
     void (*close)(void *decoder);
+
+    /* ---- decoders on a device; NULL for others ---- */
+    /* The cudaStream_t of the decoder: memory that it writes is allocated in its order. */
+    void *(*stream)(void *decoder);
+    /* Queues writing the picture that was received last, as hr_video_pixels does, to memory of the
+     * device. */
+    bool (*store)(void *decoder, bool ycbcr, uint8_t *dst, char message[HR_VIDEO_MESSAGE]);
+    /* Queues writing pixels of one colour. */
+    bool (*fill)(void *decoder, const uint8_t color[3], size_t pixels, uint8_t *dst,
+                 char message[HR_VIDEO_MESSAGE]);
+    bool (*finish)(void *decoder, char message[HR_VIDEO_MESSAGE]); /* waits for what was queued */
 } hr_video_module_def;
 
 typedef const hr_video_module_def *(*hr_video_module_fn)(void);

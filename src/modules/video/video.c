@@ -99,9 +99,10 @@ static void *open_decoder(const hr_video_stream *stream, char message[HR_VIDEO_M
 }
 
 static hr_video_result send_packet(void *memory, const uint8_t *bytes, size_t size, int64_t id,
-                                   char message[HR_VIDEO_MESSAGE])
+                                   bool wanted, char message[HR_VIDEO_MESSAGE])
 {
     decoder *d = memory;
+    (void)wanted;
     if (size > INT32_MAX / 2) {
         fail(message, "it is too large", 0);
         return HR_VIDEO_RESULT_FAILED;

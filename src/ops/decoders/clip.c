@@ -4,6 +4,7 @@
 
 #include "codecs/video/flat.h"
 #include "codecs/video/memory.h"
+#include "ops/decoders/on_device.h"
 
 /* Of one worker. */
 typedef struct clip_local {
@@ -26,6 +27,7 @@ typedef struct sample {
     hr_video_request request;
     uint64_t turn;
     hr_clip_select_fn select;
+    bool done; /* on the device */
 } sample;
 
 hr_status hr__clip_local_create(const void *args, void *state, void **local, hr_error *error)
@@ -70,8 +72,8 @@ static hr_status find_packets(clip_local *l, sample *s, const hr_video **video, 
     return HR_STATUS_OK;
 }
 
-/* Decodes the first frame of the file of a sample. */
-static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
+/* Selects the frames of the file of a sample. */
+static hr_status open_sample(hr_op_call *c, sample *s, hr_error *error)
 {
     clip_local *l = c->local;
     const hr_video *video = NULL;
@@ -84,8 +86,7 @@ static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
                                     .max_pixels = hr_task_max_pixels(c->task),
                                     .kernels = c->kernels,
                                     .arena = c->arena};
-    HR_TRY(s->select(c, video->frames, &s->request, error));
-    return hr_video_frames_begin(l->decoder, &s->request, error);
+    return s->select(c, video->frames, &s->request, error);
 }
 
 hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_fn select,
@@ -106,10 +107,11 @@ hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_f
     s->table = table ? table->data : NULL;
     s->table_size = table ? (size_t)table->shape.extent[0] : 0;
     s->select = select;
-    HR_TRY(begin(c, s, error));
-    const hr_video_request *r = &s->request;
-    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8,
-                       (hr_shape){4, {r->count, r->height, r->width, 3}}, "FHWC");
+    clip_local *l = c->local;
+    HR_TRY(open_sample(c, s, error));
+    HR_TRY(hr__frames_begin(c, l->decoder, &s->request, &s->done, error));
+    if (!s->done)
+        hr__frames_describe(c, &s->request);
     c->memo = s;
     return HR_STATUS_OK;
 }
@@ -119,8 +121,12 @@ hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error)
     for (int32_t i = 0; i < n; i++) {
         sample *s = calls[i].memo;
         clip_local *l = calls[i].local;
-        if (s->turn != l->turn) /* the worker had another sample in between */
-            HR_TRY(begin(&calls[i], s, error));
+        if (s->done)
+            continue;
+        if (s->turn != l->turn) { /* the worker had another sample in between */
+            HR_TRY(open_sample(&calls[i], s, error));
+            HR_TRY(hr_video_frames_begin(l->decoder, &s->request, error));
+        }
         HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
         if (s->request.damaged > 0)
             HR_TRY(
