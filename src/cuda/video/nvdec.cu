@@ -105,6 +105,16 @@ size_t stride_of(const CUVIDEOFORMAT &f)
     return (((size_t)width_of(f) + 1) / 2 * 2 * sample_size(f) + 255) / 256 * 256;
 }
 
+// A session in which something failed is not used again.
+void drop_session(Decoder *d)
+{
+    if (d->session.decoder && d->failed)
+        (void)library()->destroy_decoder(d->session.decoder);
+    else if (d->session.decoder)
+        video::give_session(d->session);
+    d->session.decoder = NULL;
+}
+
 // ---- what the parser calls ----
 
 // Returns the number of surfaces, 0: failed.
@@ -122,17 +132,16 @@ int on_sequence(void *user, CUVIDEOFORMAT *f)
         f->bit_depth_luma_minus8 != f->bit_depth_chroma_minus8 || wanted.bits > 12)
         return fail(d, "NVDEC decodes only 4:2:0 here");
     if (width < 1 || height < 1 || f->display_area.left % 2 || f->display_area.top % 2 ||
-        f->display_area.left < 0 || f->display_area.top < 0 || width > wanted.width ||
-        height > wanted.height || (int64_t)width * height > d->max_pixels)
+        f->display_area.left < 0 || f->display_area.top < 0 ||
+        f->display_area.right > wanted.width || f->display_area.bottom > wanted.height ||
+        (int64_t)width * height > d->max_pixels)
         return fail(d, "frames of %d x %d pixels are not accepted", width, height);
     d->format = *f;
     const video::Format &now = d->session.format;
     if (d->session.decoder && now.width == wanted.width && now.height == wanted.height &&
         now.bits == wanted.bits && now.surfaces == wanted.surfaces)
         return now.surfaces;
-    if (d->session.decoder)
-        video::give_session(d->session);
-    d->session.decoder = NULL;
+    drop_session(d);
     if (!video::take_session(wanted, &d->session))
         return fail(d, "NVDEC does not decode this format, or has no memory for it");
     return wanted.surfaces;
@@ -264,8 +273,7 @@ void close_decoder(void *memory)
     drop_parser(d);
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
-    if (d->session.decoder)
-        video::give_session(d->session);
+    drop_session(d);
     for (int32_t i = 0; i < QUEUE_MAX; i++)
         (void)cudaFree(d->queue[i].planes);
     if (d->event)
