@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define POOL_CLASSES 512
-#define POOL_KEEP ((size_t)256 << 20) /* blocks are kept up to this, or 5/4 of the peak */
+#define POOL_KEEP ((size_t)256 << 20) /* blocks are kept up to this, or a multiple of the peak */
 #define SLAB ((size_t)8 << 20)        /* size of the pinned pieces that small blocks are cut from */
 #define HEAD ((sizeof(hr_buffer) + HR_ALIGN - 1) / HR_ALIGN * HR_ALIGN)
 
@@ -346,14 +346,21 @@ void hr_pool_unref(hr_pool *pool)
     hr_free(pool);
 }
 
+/* How many bytes of blocks are kept. What is pinned is kept up to twice the peak: files of mixed
+ * sizes need up to 1.5 times the peak until each class has enough blocks, pinning a slab takes
+ * milliseconds, and a slab that is freed stops the device. */
+static size_t pool_bound(const hr_pool *pool)
+{
+    size_t peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
+    size_t bound = HR_MAX(POOL_KEEP, peak + (pool->pin ? peak : peak / 4));
+    return pool->limit ? HR_MIN(bound, pool->limit) : bound;
+}
+
 /* Removes waiting blocks until `incoming` more bytes may be held; the caller frees them after
  * releasing the lock. */
 static hr_buffer *pool_trim(hr_pool *pool, size_t incoming)
 {
-    size_t peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
-    size_t bound = HR_MAX(POOL_KEEP, peak + peak / 4);
-    if (pool->limit)
-        bound = HR_MIN(bound, pool->limit);
+    size_t bound = pool_bound(pool);
     hr_buffer *out = NULL;
     while (pool->waiting && (incoming > bound || pool->held > bound - incoming)) {
         hr_buffer **list = &pool->lists[pool->hand];

@@ -77,6 +77,12 @@ void hr__device_discharge(hr_device *d, size_t size)
     atomic_fetch_sub_explicit(&d->used, size, memory_order_relaxed);
 }
 
+bool hr_device_has_room(const hr_device *d)
+{
+    size_t most = d->limit ? d->limit / 4 : d->info.memory / 16;
+    return atomic_load_explicit(&d->used, memory_order_relaxed) <= most;
+}
+
 /* ---- pinned host memory ---- */
 
 typedef struct pinned {

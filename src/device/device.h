@@ -19,6 +19,8 @@ void hr_device_unref(hr_device *d); /* buffers and launches hold references too 
 const hr_cuda_module_def *hr_device_module(const hr_device *d);
 int32_t hr_device_id(const hr_device *d);
 const hr_cuda_info *hr_device_info(const hr_device *d);
+/* Whether outputs and scratch in use are a small part of the device's memory, or of the limit. */
+bool hr_device_has_room(const hr_device *d);
 /* What runs the operator on the device: its own function or the module's; NULL: nothing does. */
 hr_cuda_run_fn hr_device_op(const hr_device *d, const hr_op_def *def);
 const hr_cuda_decoder *hr_device_decoder(const hr_device *d, const char *name); /* or NULL */

@@ -4,12 +4,14 @@
  * batches. */
 #include <string.h>
 
+#include "device/device.h"
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
 #include "exec/source.h"
 
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
-#define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth */
+#define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
+#define DEVICE_MORE 4                   /* ... and still more of them while there is much memory */
 
 /* Memory for the values that later stages use: several MB where there are many nodes. New pages
  * cost more than the work of a sample on a device, so it is kept for later iterations. */
@@ -226,7 +228,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
         s->status = HR_STATUS_OK;
         for (int32_t k = 0; k < p->source_count && !s->skipped && s->status == HR_STATUS_OK; k++)
             if (hr__source_indexed(&p->sources[k]))
-                s->status = hr__source_again(p, &p->sources[k], &s->sources[k], NULL);
+                s->status = hr__source_again(&p->sources[k], &s->sources[k], NULL);
     }
     it->done = false;
     hr__iteration_enter(p, it, 0);
@@ -317,24 +319,29 @@ static void take_end(hr_pipeline *p, hr_iteration *it)
 }
 
 /* Everything that can fail comes first, so that a failed call has taken nothing and can be
- * repeated. */
-static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error *error)
+ * repeated. No lock needed: one thread schedules at a time. */
+static hr_status make(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error *error)
 {
-    hr_iteration *it;
     HR_TRY(fill_sources(p, error));
-    HR_TRY(allocate(p, size, &it, error));
+    HR_TRY(allocate(p, size, out, error));
+    take_samples(p, *out);
+    for (int32_t k = 0; k < p->source_count; k++)
+        (*out)->end_position[k] = p->sources[k].position;
+    return HR_STATUS_OK;
+}
+
+/* Numbers an iteration and puts it last in the list; lock held. */
+static void append(hr_pipeline *p, hr_iteration *it, bool ended)
+{
     it->number = p->next_iteration++;
     it->first_sample = p->next_sample;
-    p->next_sample += size;
-    it->positions = size;
+    p->next_sample += it->size;
+    it->end_sample = p->next_sample;
+    it->positions = it->size;
     if (ended)
         take_end(p, it);
     else
         take_fed(p, it);
-    take_samples(p, it);
-    for (int32_t k = 0; k < p->source_count; k++)
-        it->end_position[k] = p->sources[k].position;
-    it->end_sample = p->next_sample;
     hr__iteration_enter(p, it, it->status == HR_STATUS_OK ? 0 : p->plan->stage_count);
     *(p->last ? &p->last->next : &p->first) = it;
     p->last = it;
@@ -343,30 +350,57 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error
         pthread_cond_broadcast(&p->ready);
     else
         hr__wake(p, it->tasks);
+}
+
+/* Lock held on entry and exit; released while it makes the iteration and asks for its items, which
+ * takes as long as the work of several samples. */
+static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error *error)
+{
+    hr_iteration *it;
+    pthread_mutex_unlock(&p->lock);
+    hr_status status = make(p, size, &it, error);
+    pthread_mutex_lock(&p->lock);
+    HR_TRY(status);
+    append(p, it, ended);
+    pthread_mutex_unlock(&p->lock);
     (void)fill_sources(p, NULL); /* for the next iteration, which reports a failure */
+    pthread_mutex_lock(&p->lock);
     return HR_STATUS_OK;
 }
 
-/* While the device processes two batches, the next one is copied to it and one more is prepared. */
 int32_t hr__iterations_max(const hr_pipeline *p)
 {
-    return p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
+    return p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH + DEVICE_MORE : 0);
+}
+
+/* While the device processes two batches, the next one is copied to it and one more is prepared.
+ * More of them hide how long the longest scan of each batch takes, and the time between the steps
+ * of an iteration. They are worth memory that nobody else needs. Lock held. */
+static bool may_begin(const hr_pipeline *p)
+{
+    int32_t most = hr__iterations_max(p);
+    size_t limit = p->options.host_memory_limit;
+    if (p->device && (!hr_device_has_room(p->device) || hr_pool_lent(p->pool) > limit / 4 * 3))
+        most -= DEVICE_MORE;
+    return p->in_flight < most;
 }
 
 hr_status hr__schedule(hr_pipeline *p)
 {
-    bool asked = false;
     p->schedule_due = false;
-    while (p->broken == HR_STATUS_OK && p->in_flight < hr__iterations_max(p)) {
+    if (p->scheduling) /* that thread looks again before it ends */
+        return p->broken;
+    p->scheduling = true;
+    while (p->broken == HR_STATUS_OK && may_begin(p)) {
         bool ended;
         int32_t size = next_size(p, &ended);
         if (size < 0)
             break;
         p->broken = schedule_one(p, size, ended, &p->broken_error);
-        asked = true;
     }
-    if (asked)
-        hr_readahead_start(p->readahead);
+    p->scheduling = false;
+    if (p->broken != HR_STATUS_OK || !p->first)
+        pthread_cond_broadcast(&p->ready); /* the consumer may wait for this thread */
     return p->broken;
 }
 

@@ -174,9 +174,11 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     if (trace && trace[0])
         HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, p->source_count, error));
     p->start_ns = hr_clock_ns();
-    HR_TRY(hr__schedule(p) == HR_STATUS_OK
-               ? HR_STATUS_OK
-               : hr_fail(error, p->broken, "%s", p->broken_error.message));
+    pthread_mutex_lock(&p->lock);
+    hr_status scheduled = hr__schedule(p);
+    pthread_mutex_unlock(&p->lock);
+    if (scheduled != HR_STATUS_OK)
+        return hr_fail(error, scheduled, "%s", p->broken_error.message);
     HR_TRY(hr__workers_start(p, error));
     return hr__streams_start(p, error);
 }
@@ -322,7 +324,7 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
     for (int code = 0;;) {
         if (!p->first)
             hr__schedule(p);
-        if (!p->first && (p->broken != HR_STATUS_OK || !hr__streams_awaited(p)))
+        if (!p->first && !p->scheduling && (p->broken != HR_STATUS_OK || !hr__streams_awaited(p)))
             return HR_STATUS_STATE;
         if (p->first && p->first->done && !hr__iteration_retry(p, p->first))
             return HR_STATUS_OK;
@@ -490,7 +492,7 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
     pthread_mutex_lock(&p->lock);
-    hr_status status = p->in_flight == 0
+    hr_status status = p->in_flight == 0 && !p->scheduling
                            ? HR_STATUS_OK
                            : hr_fail(error, HR_STATUS_STATE, "iterations are in flight");
     int32_t drawing = 0;

@@ -125,35 +125,41 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
     *s = (hr_source){0};
 }
 
-static hr_status request(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
-                         hr_error *error)
+static hr_status request(const hr_source *s, int64_t index, hr_read **out, hr_error *error)
 {
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
-    return hr_readahead_ask(p->readahead, spans, count, out, error);
+    return hr_readahead_ask(spans, count, out, error);
 }
 
 /* Requests the bytes of an item. `*out` is NULL if no request is needed: the bytes are in memory,
  * or the source reads files by itself. */
-static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
-                     hr_error *error)
+static hr_status ask(const hr_source *s, int64_t index, hr_read **out, hr_error *error)
 {
     *out = NULL;
     if (!s->locates || (s->coded && hr_coded_get(s->coded, index)))
         return HR_STATUS_OK;
-    return request(p, s, index, out, error);
+    return request(s, index, out, error);
 }
 
 hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
 {
-    while (s->ahead_count < s->ahead_capacity) {
+    hr_status status = HR_STATUS_OK;
+    int32_t before = s->ahead_count, end = s->ahead_first + before;
+    while (s->ahead_count < s->ahead_capacity && status == HR_STATUS_OK) {
         int64_t index = hr_sampler_at(&s->sampler, s->position + s->ahead_count).index;
         int32_t slot = (s->ahead_first + s->ahead_count) % s->ahead_capacity;
-        HR_TRY(ask(p, s, index, &s->ahead[slot], error));
-        s->ahead_count++;
+        status = ask(s, index, &s->ahead[slot], error);
+        s->ahead_count += status == HR_STATUS_OK;
     }
-    return HR_STATUS_OK;
+    int32_t fresh = s->ahead_count - before, first = end % s->ahead_capacity;
+    int32_t straight = HR_MIN(fresh, s->ahead_capacity - first); /* up to the end of the ring */
+    if (fresh > 0)
+        hr_readahead_queue(p->readahead, s->ahead + first, straight);
+    if (fresh > straight)
+        hr_readahead_queue(p->readahead, s->ahead, fresh - straight);
+    return status;
 }
 
 void hr__source_next(hr_source *s, hr_sample_source *out)
@@ -179,10 +185,9 @@ void hr__source_drop(hr_pipeline *p, hr_sample_source *ss)
     ss->name = NULL;
 }
 
-hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
-                           hr_error *error)
+hr_status hr__source_again(const hr_source *s, hr_sample_source *ss, hr_error *error)
 {
-    return ss->read ? HR_STATUS_OK : ask(p, s, ss->item.index, &ss->read, error);
+    return ss->read ? HR_STATUS_OK : ask(s, ss->item.index, &ss->read, error);
 }
 
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, const hr_iteration *it,
@@ -197,7 +202,7 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, const hr_iterat
     }
     hr__source_drop(p, ss);
     ss->item = hr_sampler_replace(&s->sampler, ss->position, sample->attempt);
-    return ask(p, s, ss->item.index, &ss->read, error); /* taken at once, so not started */
+    return ask(s, ss->item.index, &ss->read, error); /* taken at once, so not queued */
 }
 
 hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t sample,
@@ -269,7 +274,7 @@ static hr_status take_read(hr_group *g, const hr_source *s, hr_sample_source *ss
         hr_readahead_take(p->readahead, read, g->arena, &buffer, pieces, &waited, error);
     hr__count(&g->worker->stats.read_wait_ns, waited);
     if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
-        HR_TRY(request(p, s, ss->item.index, &read, error));
+        HR_TRY(request(s, ss->item.index, &read, error));
         status = hr_readahead_take(p->readahead, read, g->arena, &buffer, pieces, &waited, error);
     }
     HR_TRY(status);

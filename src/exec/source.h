@@ -85,17 +85,16 @@ static inline bool hr__source_fed(const hr_source *s)
 }
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error);
 void hr__source_fini(hr_pipeline *p, hr_source *s);
-/* Requests the next samples, at least one batch. The next call repeats a request that failed. Lock
- * held. */
+/* Requests the next samples, at least one batch. The next call repeats a request that failed. By
+ * the thread that schedules. */
 hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error);
 /* Item and read request of the next position of a reader (after hr__source_fill, at most once per
- * sample of the batch) or a stream. Lock held. */
+ * sample of the batch) or a stream. By the thread that schedules. */
 void hr__source_next(hr_source *s, hr_sample_source *out);
 /* Releases what a sample holds of a source. */
 void hr__source_drop(hr_pipeline *p, hr_sample_source *ss);
 /* Requests the bytes of the same item again if they were taken already. */
-hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
-                           hr_error *error);
+hr_status hr__source_again(const hr_source *s, hr_sample_source *ss, hr_error *error);
 /* Chooses another item in place of a bad one: of a reader, one of the same shard; of a stream,
  * another sample of the iteration. No lock needed. */
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, const hr_iteration *it,

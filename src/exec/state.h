@@ -89,6 +89,7 @@ struct hr_pipeline {
     pthread_mutex_t lock; /* guards the following members */
     bool stop;
     bool schedule_due;          /* an iteration was taken: another can be scheduled */
+    bool scheduling;            /* a thread does, which owns what readers keep for it */
     bool lookout;               /* an idle worker polls for work, so that none has to be woken */
     int32_t waiting;            /* workers that wait for `work` */
     int64_t *task_ns;           /* one per stage: mean time of its latest tasks */

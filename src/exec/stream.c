@@ -180,8 +180,8 @@ static void *stream_main(void *context)
         s->next_count += f.fed->size;
         s->fed_first = s->fed_last = f.fed;
         s->fed_count = 1;
-        if (!p->stop && hr__schedule(p) != HR_STATUS_OK)
-            pthread_cond_broadcast(&p->ready); /* the consumer reports it */
+        if (!p->stop)
+            (void)hr__schedule(p); /* the consumer reports a failure */
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

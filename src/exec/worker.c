@@ -11,9 +11,10 @@
 #include "exec/stage.h"
 #include "exec/worker.h"
 
-#define TURN_NS 200000  /* a worker takes tasks for about this time at once */
-#define LOOK_NS 2000000 /* between two looks of the lookout */
-#define LOOKS 50        /* looks without a task before it sleeps until it is woken */
+#define TURN_NS 200000      /* a worker takes tasks for about this time at once ... */
+#define TURN_LEAST_NS 50000 /* ... and for at least this time if there are any */
+#define LOOK_NS 2000000     /* between two looks of the lookout */
+#define LOOKS 50            /* looks without a task before it sleeps until it is woken */
 
 /* Whether an iteration may begin its ordered stage: the consumer has asked for it, and all earlier
  * iterations have finished that stage, or a device has their work. */
@@ -65,9 +66,9 @@ static void run_task(hr_worker *w, hr_iteration *it, int32_t task, hr_device_bat
 static int32_t turn_length(const hr_pipeline *p, const hr_iteration *it)
 {
     int64_t ns = p->task_ns[it->stage];
-    int64_t most = ns > 0 ? TURN_NS / ns : 1;
-    int32_t share = (it->tasks - it->next_task) / (2 * p->worker_count);
-    return (int32_t)HR_MAX(HR_MIN(most, share), 1);
+    int64_t most = ns > 0 ? TURN_NS / ns : 1, least = ns > 0 ? TURN_LEAST_NS / ns : 1;
+    int32_t left = it->tasks - it->next_task, share = left / (2 * p->worker_count);
+    return (int32_t)HR_MIN(HR_MAX(HR_MIN(most, HR_MAX(share, least)), 1), left);
 }
 
 /* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
@@ -149,8 +150,10 @@ static void *worker_main(void *context)
     hr__affinity_pin(w->cpu);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        if (p->schedule_due)
-            hr__schedule(p);
+        if (p->schedule_due) {
+            (void)hr__schedule(p); /* the consumer reports a failure */
+            continue;
+        }
         if (keep_entries(w))
             continue;
         hr_iteration *it = pick(p);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Requests form a queue. A request is first queued, then reading, then done. `lock` guards
- * everything except the reads themselves. The spans of a request become pieces of one buffer; spans
+/* A request is first asked, then queued, then reading, then done. `lock` guards everything except
+ * the reads themselves and what is atomic: workers that read for themselves take it once per
+ * request. The spans of a request become pieces of one buffer; spans
  * that are close together in one object are read at once. */
 #include "io/readahead.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,7 +23,7 @@
 #define OPEN_FILES 128     /* that stay open while nobody reads them */
 #define THREADS_MAX 256    /* for storage that serves many requests at once */
 
-typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
+typedef enum read_state { READ_ASKED, READ_QUEUED, READ_READING, READ_DONE } read_state;
 
 /* One span of a request. */
 typedef struct piece {
@@ -46,6 +48,11 @@ struct hr_read {
     piece pieces[];
 };
 
+typedef struct counters { /* of reads */
+    atomic_int_fast64_t files, bytes, ns, cached;
+    char apart[64]; /* from the cache lines of others */
+} counters;
+
 struct hr_readahead {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a request was queued */
@@ -60,12 +67,14 @@ struct hr_readahead {
     hr_read *first, *last;
     bool stop;
     int32_t sleeping; /* threads that wait for work */
-    int32_t warm;     /* reads from the page cache in a row, up to WARM_AFTER */
+    atomic_int warm; /* reads from the page cache in a row, up to WARM_AFTER; written with `lock` */
     int32_t thread_count, begun, spare;
     int32_t most; /* threads: grows with what the storage of the items asks for */
     pthread_t threads[THREADS_MAX];
     int64_t stall_us;
-    hr_readahead_stats stats;
+    size_t peak;        /* the largest `held` */
+    counters by_thread; /* reads of the threads, and of workers */
+    counters by_worker;
 };
 
 int64_t hr_clock_ns(void)
@@ -102,12 +111,27 @@ static void stall(hr_readahead *ra)
     }
 }
 
-/* Lock held. */
+/* Without a lock while nothing changes. */
 static void note_warmth(hr_readahead *ra, bool cached)
 {
-    if (!cached && ra->warm == WARM_AFTER)
+    if (atomic_load_explicit(&ra->warm, memory_order_relaxed) == (cached ? WARM_AFTER : 0))
+        return;
+    pthread_mutex_lock(&ra->lock);
+    int warm = ra->warm;
+    if (!cached && warm == WARM_AFTER)
         pthread_cond_broadcast(&ra->cold);
-    ra->warm = cached ? HR_MIN(ra->warm + 1, WARM_AFTER) : 0;
+    ra->warm = cached ? HR_MIN(warm + 1, WARM_AFTER) : 0;
+    pthread_mutex_unlock(&ra->lock);
+}
+
+static void count_read(counters *c, const hr_read *r, int64_t ns, bool cached)
+{
+    int64_t bytes = r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
+    atomic_fetch_add_explicit(&c->files, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->ns, ns, memory_order_relaxed);
+    if (cached)
+        atomic_fetch_add_explicit(&c->cached, 1, memory_order_relaxed);
 }
 
 /* Opens the object of a span and finds where its bytes will be in the buffer: behind those of
@@ -226,8 +250,9 @@ static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *c
     return HR_STATUS_OK;
 }
 
-/* Reads the spans of a request and closes their objects. Lock not held on entry, held on exit. */
-static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, char *bounce, hr_error *error)
+/* Reads the spans of a request and closes their objects. No lock held. */
+static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, char *bounce, counters *by,
+                     hr_error *error)
 {
     int64_t start = hr_clock_ns();
     bool cached = false;
@@ -242,13 +267,7 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, char *bounc
         if ((r->error = hr_calloc(1, sizeof(*r->error), NULL)))
             *r->error = *error;
     }
-    int64_t took = hr_clock_ns() - start;
-    pthread_mutex_lock(&ra->lock);
-    r->state = READ_DONE;
-    ra->stats.files++;
-    ra->stats.bytes += r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
-    ra->stats.read_ns += took;
-    ra->stats.cached += cached;
+    count_read(by, r, hr_clock_ns() - start, cached);
     note_warmth(ra, cached && ra->stall_us == 0);
 }
 
@@ -308,9 +327,11 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
     } else {
         r->counted = true;
         ra->held += r->size;
-        ra->stats.peak_bytes = HR_MAX(ra->stats.peak_bytes, (int64_t)ra->held);
+        ra->peak = HR_MAX(ra->peak, ra->held);
         pthread_mutex_unlock(&ra->lock);
-        read_now(ra, r, opened, bounce, &error);
+        read_now(ra, r, opened, bounce, &ra->by_thread, &error);
+        pthread_mutex_lock(&ra->lock);
+        r->state = READ_DONE;
     }
     if (r->dropped) {
         release(ra, r->counted ? r->size : 0);
@@ -338,7 +359,7 @@ static void *thread_main(void *context)
             continue;
         }
         if (ra->first->next && ra->sleeping > 0)
-            pthread_cond_signal(&ra->work); /* hr_readahead_start wakes only one thread */
+            pthread_cond_signal(&ra->work); /* hr_readahead_queue wakes only one thread */
         if (ra->keys && !bounce)
             bounce = hr_calloc(1, BOUNCE, NULL);
         serve(ra, ra->first, bounce);
@@ -415,8 +436,7 @@ void hr_readahead_destroy(hr_readahead *ra)
     hr_free(ra);
 }
 
-hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count, hr_read **out,
-                           hr_error *error)
+hr_status hr_readahead_ask(const hr_span *spans, int32_t count, hr_read **out, hr_error *error)
 {
     hr_read *r = hr_calloc(1, sizeof(*r) + (size_t)count * sizeof(r->pieces[0]), error);
     if (!r)
@@ -424,60 +444,79 @@ hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count
     r->count = count;
     for (int32_t i = 0; i < count; i++)
         r->pieces[i].span = spans[i];
-    pthread_mutex_lock(&ra->lock);
-    r->prev = ra->last;
-    *(ra->last ? &ra->last->next : &ra->first) = r;
-    ra->last = r;
-    pthread_mutex_unlock(&ra->lock);
     *out = r;
     return HR_STATUS_OK;
 }
 
-void hr_readahead_start(hr_readahead *ra)
+void hr_readahead_queue(hr_readahead *ra, hr_read *const *reads, int32_t count)
 {
     pthread_mutex_lock(&ra->lock);
+    for (int32_t i = 0; i < count; i++) {
+        hr_read *r = reads[i];
+        if (!r)
+            continue;
+        r->state = READ_QUEUED;
+        r->prev = ra->last;
+        *(ra->last ? &ra->last->next : &ra->first) = r;
+        ra->last = r;
+    }
     bool wake = ra->first && ra->sleeping > 0;
     pthread_mutex_unlock(&ra->lock);
     if (wake)
         pthread_cond_signal(&ra->work);
 }
 
-/* Reads a request that is still queued in the worker that needs it, without waiting for room. */
+/* Takes a request that no thread has begun to read off the queue. */
+static bool claim(hr_readahead *ra, hr_read *r)
+{
+    pthread_mutex_lock(&ra->lock);
+    bool mine = r->state <= READ_QUEUED && !ra->stop;
+    if (mine && r->state == READ_QUEUED)
+        unlink_read(ra, r);
+    if (mine)
+        r->state = READ_READING;
+    pthread_mutex_unlock(&ra->lock);
+    return mine;
+}
+
+/* Reads a claimed request in the worker that needs it, without waiting for room. */
 static void read_here(hr_readahead *ra, hr_read *r, hr_arena *arena)
 {
     hr_error error;
     hr_arena_mark mark = hr_arena_save(arena);
-    unlink_read(ra, r);
-    r->state = READ_READING;
-    ra->stats.own_reads++;
-    pthread_mutex_unlock(&ra->lock);
     char *bounce = ra->keys ? hr_arena_alloc(arena, BOUNCE, NULL) : NULL;
-    read_now(ra, r, open_pieces(ra, r, &error), bounce, &error);
+    read_now(ra, r, open_pieces(ra, r, &error), bounce, &ra->by_worker, &error);
     hr_arena_restore(arena, mark);
+}
+
+/* Waits for a thread to read the request. False: the read-ahead was cancelled. */
+static bool await(hr_readahead *ra, hr_read *r)
+{
+    pthread_mutex_lock(&ra->lock);
+    if (r->state != READ_DONE) {
+        r->wanted = true;
+        pthread_cond_broadcast(&ra->room);
+    }
+    while (r->state != READ_DONE && !ra->stop)
+        pthread_cond_wait(&ra->ready, &ra->lock);
+    bool done = r->state == READ_DONE;
+    if (done && r->counted)
+        release(ra, r->size);
+    pthread_mutex_unlock(&ra->lock);
+    return done;
 }
 
 hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_arena *arena, hr_buffer **out,
                             hr_read_piece *pieces, int64_t *waited_ns, hr_error *error)
 {
     int64_t start = hr_clock_ns();
-    pthread_mutex_lock(&ra->lock);
     *waited_ns = 0;
-    if (read->state == READ_QUEUED && !ra->stop)
+    if (claim(ra, read)) {
         read_here(ra, read, arena);
-    if (read->state != READ_DONE) {
-        read->wanted = true;
-        pthread_cond_broadcast(&ra->room);
-    }
-    while (read->state != READ_DONE && !ra->stop)
-        pthread_cond_wait(&ra->ready, &ra->lock);
-    if (read->state != READ_DONE) {
-        pthread_mutex_unlock(&ra->lock);
+    } else if (!await(ra, read)) {
         hr_readahead_drop(ra, read);
         return hr_fail(error, HR_STATUS_STATE, "the pipeline is being destroyed");
     }
-    if (read->counted)
-        release(ra, read->size);
-    pthread_mutex_unlock(&ra->lock);
     *waited_ns = hr_clock_ns() - start;
     hr_status status = read->status;
     if (status == HR_STATUS_OK) {
@@ -518,7 +557,13 @@ int32_t hr_readahead_count(const hr_read *read)
 
 void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out)
 {
+    const counters *a = &ra->by_thread, *b = &ra->by_worker;
     pthread_mutex_lock(&ra->lock);
-    *out = ra->stats;
+    *out = (hr_readahead_stats){.files = a->files + b->files,
+                                .bytes = a->bytes + b->bytes,
+                                .read_ns = a->ns + b->ns,
+                                .own_reads = b->files,
+                                .cached = a->cached + b->cached,
+                                .peak_bytes = (int64_t)ra->peak};
     pthread_mutex_unlock(&ra->lock);
 }

@@ -38,12 +38,11 @@ void hr_readahead_keys(hr_readahead *ra, const struct hr_cache *cache);
 void hr_readahead_cancel(hr_readahead *ra);
 /* All requests must have been taken or dropped. */
 void hr_readahead_destroy(hr_readahead *ra);
-/* Queues a request for the bytes of `count` spans, at least one. Their strings are borrowed until
- * the request ends. */
-hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count, hr_read **out,
-                           hr_error *error);
-/* Starts the requests queued since the last call; without it they may wait until they are taken. */
-void hr_readahead_start(hr_readahead *ra);
+/* Makes a request for the bytes of `count` spans, at least one. Their strings are borrowed until
+ * the request ends. It is read when it is taken, or before if it is queued. */
+hr_status hr_readahead_ask(const hr_span *spans, int32_t count, hr_read **out, hr_error *error);
+/* Queues requests to be read ahead in this order; NULL is left out. */
+void hr_readahead_queue(hr_readahead *ra, hr_read *const *reads, int32_t count);
 /* Waits for the bytes, or reads them now, and ends the request. `pieces`: one per span.
  * `*waited_ns`: the time spent here. `arena`: for scratch memory. */
 hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_arena *arena, hr_buffer **out,

@@ -191,9 +191,9 @@ TEST(spans_of_an_open_object)
                             {.path = "faulty://a", .offset = 20, .size = 3, .keep_open = true},
                             {.path = "faulty://a", .offset = 7, .size = 1, .keep_open = true}};
         spans[1].path = spans[2].path = spans[0].path;
-        CHECK_OK(hr_readahead_ask(ra, spans, 3, &reads[i], &error), error);
+        CHECK_OK(hr_readahead_ask(spans, 3, &reads[i], &error), error);
     }
-    hr_readahead_start(ra);
+    hr_readahead_queue(ra, reads, 100);
     for (int i = 0; i < 100; i++) {
         hr_buffer *buffer;
         hr_read_piece at[3];
@@ -207,7 +207,7 @@ TEST(spans_of_an_open_object)
     }
     CHECK(atomic_load(&faulty.opened) == 1 && atomic_load(&faulty.reads) == 200);
     hr_span beyond = {.path = "faulty://a", .offset = 995, .size = 10};
-    CHECK_OK(hr_readahead_ask(ra, &beyond, 1, &reads[0], &error), error);
+    CHECK_OK(hr_readahead_ask(&beyond, 1, &reads[0], &error), error);
     hr_buffer *buffer;
     hr_read_piece at;
     int64_t waited;
@@ -243,7 +243,7 @@ static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, cons
     hr_read_piece at[4];
     hr_note note = {{0}};
     int64_t waited;
-    bool ok = hr_readahead_ask(ra, spans, count, &read, &error) == HR_STATUS_OK &&
+    bool ok = hr_readahead_ask(spans, count, &read, &error) == HR_STATUS_OK &&
               hr_readahead_take(ra, read, arena, &buffer, at, &waited, &error) == HR_STATUS_OK;
     for (int32_t i = 0; ok && i < count; i++) {
         const unsigned char *data = (unsigned char *)hr_buffer_data(buffer) + at[i].offset;
@@ -312,8 +312,10 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
     for (int i = 0; i < FILES && ok; i++) {
         sprintf(names[i], "%d", i);
         hr_span span = {.root = dir, .path = names[i], .size = -1};
-        ok = hr_readahead_ask(ra, &span, 1, &reads[i], &error) == HR_STATUS_OK;
+        ok = hr_readahead_ask(&span, 1, &reads[i], &error) == HR_STATUS_OK;
     }
+    if (ok)
+        hr_readahead_queue(ra, reads, FILES);
     for (int k = 0; k < FILES && ok; k++) {
         int i = k ^ 3; /* far ahead of the readers, or behind them */
         hr_buffer *buffer = NULL;
@@ -383,7 +385,7 @@ TEST(read_ahead_reports_missing_files)
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
     hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
-    CHECK_OK(hr_readahead_ask(ra, &span, 1, &read, &error), error);
+    CHECK_OK(hr_readahead_ask(&span, 1, &read, &error), error);
     CHECK(hr_readahead_take(ra, read, arena, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "No such file"));
     hr_readahead_destroy(ra);
