@@ -405,6 +405,8 @@ hr_video_result receive(void *memory, hr_video_picture *picture, char message[HR
         d->first = (d->first + 1) % QUEUE_MAX;
         d->count--;
     }
+    if (d->count == 0)
+        d->first = 0; // few entries of the ring get memory
     d->in_hand = d->count > 0;
     if (!d->in_hand)
         return d->ended ? HR_VIDEO_RESULT_END : HR_VIDEO_RESULT_MORE;
