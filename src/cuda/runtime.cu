@@ -4,6 +4,7 @@
 // restored afterwards.
 #include "cuda/error.cuh"
 #include "cuda/runtime.cuh"
+#include "cuda/using.cuh"
 
 #include <atomic>
 
@@ -31,35 +32,6 @@ const Driver &driver()
     static const Driver found = load_driver();
     return found;
 }
-
-// Switches the calling thread to a device for the duration of a call. Afterwards the thread has its
-// previous context, or none: cudaSetDevice would create a context of hundreds of megabytes on a
-// device that may not be used otherwise.
-class Using
-{
-  public:
-    explicit Using(int32_t device)
-    {
-        int now;
-        bool known = driver().get && driver().set && driver().get(&before) == 0;
-        code = cudaGetDevice(&now);
-        // without a context the runtime may remember a device that calls do not go to
-        if (code != cudaSuccess || (now == device && (before || !known)))
-            return;
-        switched = known;
-        code = cudaSetDevice(device);
-    }
-    ~Using()
-    {
-        if (switched)
-            (void)driver().set(before);
-    }
-    cudaError_t code;
-
-  private:
-    bool switched = false;
-    void *before = NULL;
-};
 
 // A device for which pinned memory was allocated. Any device with a context can free it.
 std::atomic<int32_t> pinned_for{0};
@@ -131,6 +103,24 @@ cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void 
 }
 
 } // namespace
+
+Using::Using(int32_t device)
+{
+    int now;
+    bool known = driver().get && driver().set && driver().get(&before) == 0;
+    code = cudaGetDevice(&now);
+    // without a context the runtime may remember a device that calls do not go to
+    if (code != cudaSuccess || (now == device && (before || !known)))
+        return;
+    switched = known;
+    code = cudaSetDevice(device);
+}
+
+Using::~Using()
+{
+    if (switched)
+        (void)driver().set(before);
+}
 
 hr_status hr_cuda_use(int32_t device, hr_error *error)
 {

@@ -79,7 +79,7 @@ void hr__device_discharge(hr_device *d, size_t size)
 
 bool hr_device_has_room(const hr_device *d)
 {
-    size_t most = d->limit ? d->limit / 4 : d->info.memory / 16;
+    size_t most = d->limit ? d->limit / 8 : d->info.memory / 16;
     return atomic_load_explicit(&d->used, memory_order_relaxed) <= most;
 }
 

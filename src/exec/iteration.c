@@ -373,16 +373,22 @@ int32_t hr__iterations_max(const hr_pipeline *p)
     return p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH + DEVICE_MORE : 0);
 }
 
+/* Whether there is memory for more iterations than the device needs at least. What they take shows
+ * once several have passed through the pipeline. */
+static bool has_room(const hr_pipeline *p)
+{
+    size_t limit = p->options.host_memory_limit;
+    return p->taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
+           (limit == 0 || hr_pool_lent(p->pool) <= limit / 8);
+}
+
 /* While the device processes two batches, the next one is copied to it and one more is prepared.
  * More of them hide how long the longest scan of each batch takes, and the time between the steps
  * of an iteration. They are worth memory that nobody else needs. Lock held. */
 static bool may_begin(const hr_pipeline *p)
 {
     int32_t most = hr__iterations_max(p);
-    size_t limit = p->options.host_memory_limit;
-    if (p->device && (!hr_device_has_room(p->device) || hr_pool_lent(p->pool) > limit / 4 * 3))
-        most -= DEVICE_MORE;
-    return p->in_flight < most;
+    return p->in_flight < (p->device && !has_room(p) ? most - DEVICE_MORE : most);
 }
 
 hr_status hr__schedule(hr_pipeline *p)
@@ -391,7 +397,7 @@ hr_status hr__schedule(hr_pipeline *p)
     if (p->scheduling) /* that thread looks again before it ends */
         return p->broken;
     p->scheduling = true;
-    while (p->broken == HR_STATUS_OK && may_begin(p)) {
+    while (p->broken == HR_STATUS_OK && !p->stop && may_begin(p)) {
         bool ended;
         int32_t size = next_size(p, &ended);
         if (size < 0)

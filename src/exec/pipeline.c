@@ -358,6 +358,7 @@ static hr_iteration *take_first(hr_pipeline *p)
     p->last = p->first ? p->last : NULL;
     it->next = NULL;
     p->in_flight--;
+    p->taken_in_row = p->in_flight > 0 ? p->taken_in_row + 1 : 0;
     p->taken_iteration = it->number + 1;
     p->taken_sample = it->end_sample;
     for (int32_t k = 0; k < p->source_count; k++) {
@@ -492,7 +493,9 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
     pthread_mutex_lock(&p->lock);
-    hr_status status = p->in_flight == 0 && !p->scheduling
+    while (p->scheduling && p->in_flight == 0)
+        pthread_cond_wait(&p->ready, &p->lock);
+    hr_status status = p->in_flight == 0
                            ? HR_STATUS_OK
                            : hr_fail(error, HR_STATUS_STATE, "iterations are in flight");
     int32_t drawing = 0;

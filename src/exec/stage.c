@@ -80,8 +80,8 @@ static bool goes_to_device(const hr_pipeline *p, int32_t value)
 
 hr_device *hr_task_device(const hr_task *task, int32_t output)
 {
-    const hr_pipeline *p = task->pipeline;
-    bool there = p->device && goes_to_device(p, hr__value_of(p, task->node, output));
+    const hr_pipeline *p = task ? task->pipeline : NULL;
+    bool there = p && p->device && goes_to_device(p, hr__value_of(p, task->node, output));
     return there ? p->device : NULL;
 }
 

@@ -95,6 +95,7 @@ struct hr_pipeline {
     int64_t *task_ns;           /* one per stage: mean time of its latest tasks */
     hr_iteration *first, *last; /* in flight, oldest first */
     int32_t in_flight;
+    int64_t taken_in_row; /* iterations since none was in flight */
     int64_t next_iteration, next_sample;
     int64_t ordered_end;       /* ordered stages run only iterations below this number */
     int32_t carried_positions; /* of iterations dropped because every sample was skipped */

@@ -519,12 +519,10 @@ static hr_status fill_frame(hr_video_decoder *d, const hr_video_request *r, uint
     return HR_STATUS_OK;
 }
 
-hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8_t *dst,
-                                 hr_error *error)
+static hr_status decode_all(hr_video_decoder *d, hr_video_request *r, uint8_t *dst, hr_error *error)
 {
     struct hr_video_work *w = r->work;
     const size_t frame = (size_t)r->width * (size_t)r->height * 3;
-    char message[HR_VIDEO_MESSAGE] = "";
     bool done = w->wish_count == 0;
     if (w->started && w->turn != d->turn)
         HR_TRY(restart(d, r, &done, error));
@@ -536,7 +534,16 @@ hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8
         HR_TRY(store(d, r, dst, error));
         HR_TRY(next_picture(d, r, &done, error));
     }
-    if (r->device && !d->codec->module->finish(d->codec->decoder, message))
-        return codec_failed(d->codec, error, message);
     return HR_STATUS_OK;
+}
+
+hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8_t *dst,
+                                 hr_error *error)
+{
+    char message[HR_VIDEO_MESSAGE] = "";
+    hr_status status = decode_all(d, r, dst, error);
+    /* after a failure, too: what was queued writes to `dst` */
+    bool done =
+        !r->device || !d->codec->decoder || d->codec->module->finish(d->codec->decoder, message);
+    return done || status != HR_STATUS_OK ? status : codec_failed(d->codec, error, message);
 }

@@ -12,6 +12,7 @@
 
 #include "codecs/video/video.h"
 #include "cuda/runtime.cuh"
+#include "cuda/using.cuh"
 
 namespace
 {
@@ -37,7 +38,7 @@ struct Decoder {
     size_t length_size;  // of NAL units; 0: they have start codes
     video::Bytes header; // parameter sets, in front of the first packet
     video::Bytes packet;
-    bool begun, ended; // since the parser was made
+    bool begun, ended, known; // since the parser was made; `known`: the stream has said what it is
     CUvideoparser parser;
     video::Session session; // without a decoder until the stream has said what it is
     CUVIDEOFORMAT format;
@@ -136,10 +137,15 @@ int on_sequence(void *user, CUVIDEOFORMAT *f)
         f->display_area.right > wanted.width || f->display_area.bottom > wanted.height ||
         (int64_t)width * height > d->max_pixels)
         return fail(d, "frames of %d x %d pixels are not accepted", width, height);
-    d->format = *f;
     const video::Format &now = d->session.format;
-    if (d->session.decoder && now.width == wanted.width && now.height == wanted.height &&
-        now.bits == wanted.bits && now.surfaces == wanted.surfaces)
+    const bool fits = d->session.decoder && now.width == wanted.width &&
+                      now.height == wanted.height && now.bits == wanted.bits &&
+                      now.surfaces == wanted.surfaces;
+    if (d->known && !fits) // the pictures of the old session can still be needed
+        return fail(d, "the size changes within the video");
+    d->format = *f;
+    d->known = true;
+    if (fits)
         return now.surfaces;
     drop_session(d);
     if (!video::take_session(wanted, &d->session))
@@ -200,18 +206,23 @@ bool is_damaged(Decoder *d, int index)
             status.decodeStatus == cuvidDecodeStatus_Error_Concealed);
 }
 
-// In codecs that do not reorder pictures, a packet may show one that was decoded before.
+// The packet of a picture, and whether it is wanted; -1: not clear. Pictures of VP8 and VP9 are not
+// reordered, but a packet may have none, or show one that was decoded before.
 int64_t packet_of(const Decoder *d, const CUVIDPARSERDISPINFO &shown)
 {
-    bool reorders = d->codec == cudaVideoCodec_H264 || d->codec == cudaVideoCodec_HEVC;
-    bool known = shown.picture_index >= 0 && shown.picture_index < SURFACES_MAX;
-    return reorders && known ? d->decoded[shown.picture_index] : shown.timestamp;
+    if (shown.picture_index < 0 || shown.picture_index >= SURFACES_MAX)
+        return -1;
+    const int64_t packet = d->decoded[shown.picture_index];
+    const bool reorders = d->codec == cudaVideoCodec_H264 || d->codec == cudaVideoCodec_HEVC;
+    return reorders || packet == shown.timestamp ? packet : -1;
 }
 
 int on_display(void *user, CUVIDPARSERDISPINFO *shown)
 {
     Decoder *d = (Decoder *)user;
     int64_t packet = shown ? packet_of(d, *shown) : 0;
+    if (packet < 0)
+        return fail(d, "it is not clear which packet a picture is of");
     if (!(packet & 1)) // nobody wants it
         return 1;
     if (d->failed || !d->session.decoder || d->count == QUEUE_MAX)
@@ -247,7 +258,7 @@ void drop_parser(Decoder *d)
         (void)library()->destroy_parser(d->parser);
     d->parser = NULL;
     d->first = d->count = 0;
-    d->in_hand = d->begun = d->ended = false;
+    d->in_hand = d->begun = d->ended = d->known = false;
 }
 
 bool make_parser(Decoder *d)
@@ -269,7 +280,7 @@ void close_decoder(void *memory)
     Decoder *d = (Decoder *)memory;
     if (!d)
         return;
-    (void)cudaSetDevice(d->device);
+    Using use(d->device);
     drop_parser(d);
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
@@ -336,7 +347,8 @@ bool set_up(Decoder *d, const hr_video_stream *s)
         return fail(d, "there is no memory for a decoder");
     d->stream = (cudaStream_t)stream;
     const unsigned flags = cudaEventBlockingSync | cudaEventDisableTiming;
-    return check(d, cudaSetDevice(d->device), "cudaSetDevice") &&
+    Using use(d->device);
+    return check(d, use.code, "cudaSetDevice") &&
            check(d, cudaEventCreateWithFlags(&d->event, flags), "cudaEventCreate") &&
            read_extra(d, s) && make_parser(d);
 }
@@ -377,7 +389,8 @@ hr_video_result send(void *memory, const uint8_t *bytes, size_t size, int64_t id
     CUVIDSOURCEDATAPACKET packet = {};
     d->message = message;
     packet.flags = CUVID_PKT_ENDOFSTREAM;
-    bool good = check(d, cudaSetDevice(d->device), "cudaSetDevice");
+    Using use(d->device);
+    bool good = check(d, use.code, "cudaSetDevice") && d->parser && !d->failed;
     if (good && bytes) {
         good = write_packet(d, bytes, size);
         packet.flags = CUVID_PKT_TIMESTAMP | CUVID_PKT_ENDOFPICTURE;
@@ -424,7 +437,7 @@ hr_video_result receive(void *memory, hr_video_picture *picture, char message[HR
 void flush(void *memory, int64_t max_pixels)
 {
     Decoder *d = (Decoder *)memory;
-    (void)cudaSetDevice(d->device);
+    Using use(d->device);
     drop_parser(d);
     d->max_pixels = max_pixels;
     make_parser(d);
@@ -453,7 +466,8 @@ bool store(void *memory, bool ycbcr, uint8_t *dst, char message[HR_VIDEO_MESSAGE
                               ycbcr,
                               hr_yuv_colors_of(bits, full),
                               dst};
-    return check(d, cudaSetDevice(d->device), "cudaSetDevice") &&
+    Using use(d->device);
+    return check(d, use.code, "cudaSetDevice") &&
            check(d, video::put_picture(picture, d->stream), "a kernel");
 }
 
@@ -462,7 +476,8 @@ bool fill(void *memory, const uint8_t color[3], size_t count, uint8_t *dst,
 {
     Decoder *d = (Decoder *)memory;
     d->message = message;
-    return check(d, cudaSetDevice(d->device), "cudaSetDevice") &&
+    Using use(d->device);
+    return check(d, use.code, "cudaSetDevice") &&
            check(d, video::fill(dst, count, color, d->stream), "a kernel");
 }
 
@@ -470,7 +485,8 @@ bool finish(void *memory, char message[HR_VIDEO_MESSAGE])
 {
     Decoder *d = (Decoder *)memory;
     d->message = message;
-    return check(d, cudaSetDevice(d->device), "cudaSetDevice") && wait(d);
+    Using use(d->device);
+    return check(d, use.code, "cudaSetDevice") && wait(d);
 }
 
 const char *version()

@@ -74,6 +74,23 @@ bool is_supported(const Format &f)
            (uint64_t)width * height / 256 <= caps.nMaxMBCount;
 }
 
+// Destroys the kept sessions of a device, which have memory that another one needs.
+void drop_kept(int32_t device)
+{
+    Session dropped[KEPT_MAX];
+    int32_t count = 0, left = 0;
+    pthread_mutex_lock(&lock);
+    for (int32_t i = 0; i < kept_count; i++)
+        if (kept[i].format.device == device)
+            dropped[count++] = kept[i];
+        else
+            kept[left++] = kept[i];
+    kept_count = left;
+    pthread_mutex_unlock(&lock);
+    for (int32_t i = 0; i < count; i++)
+        (void)video::library()->destroy_decoder(dropped[i].decoder);
+}
+
 } // namespace
 
 const video::Library *video::library()
@@ -102,6 +119,9 @@ bool video::take_session(const Format &f, Session *out)
     info.ulNumDecodeSurfaces = (tcu_ulong)f.surfaces;
     info.ulNumOutputSurfaces = MAPPED_MAX;
     *out = {f, NULL};
+    if (library()->create_decoder(&out->decoder, &info) == CUDA_SUCCESS)
+        return true;
+    drop_kept(f.device);
     return library()->create_decoder(&out->decoder, &info) == CUDA_SUCCESS;
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The calling thread's current device.
+#ifndef HR_CUDA_USING_CUH
+#define HR_CUDA_USING_CUH
+
+#include <cuda_runtime_api.h>
+
+#include <stdint.h>
+
+// Switches the calling thread to a device for the duration of a call. Afterwards the thread has its
+// previous context, or none: cudaSetDevice would create a context of hundreds of megabytes on a
+// device that may not be used otherwise.
+class Using
+{
+  public:
+    explicit Using(int32_t device);
+    ~Using();
+    cudaError_t code;
+
+  private:
+    bool switched = false;
+    void *before = NULL;
+};
+
+#endif
