@@ -379,7 +379,7 @@ static bool has_room(const hr_pipeline *p)
 {
     size_t limit = p->options.host_memory_limit;
     return p->taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
-           (limit == 0 || hr_pool_lent(p->pool) <= limit / 8);
+           (limit == 0 || hr_pool_lent(p->pool) <= limit / 3);
 }
 
 /* While the device processes two batches, the next one is copied to it and one more is prepared.
