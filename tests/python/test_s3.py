@@ -130,11 +130,11 @@ def test_moto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         big = np.random.default_rng(0).integers(0, 256, 3_000_000, np.uint8).tobytes()
         for key, data in {**OBJECTS, "big.bin": big, "empty": b""}.items():
             client.put_object(Bucket="bucket", Key=key, Body=data)
-        assert read("s3://bucket/big.bin", "s3://bucket/empty", f"s3://bucket/{ODD}") == [
-            big,
-            b"",
-            b"odd",
-        ]
+        files = ["s3://bucket/big.bin", "s3://bucket/empty", f"s3://bucket/{ODD}"]
+        with Pipeline(3, 2, None) as pipe:
+            pipe.set_outputs(fn.readers.file(files=files, name="r")[0])
+        (data,) = pipe.run()
+        assert [np.asarray(d).tobytes() for d in data] == [big, b"", b"odd"]
         with Pipeline(4, 2, None) as pipe:
             pipe.set_outputs(*fn.readers.file(file_root="s3://bucket/train", name="r"))
         data, labels = pipe.run()
