@@ -331,7 +331,7 @@ bool read_extra(Decoder *d, const hr_video_stream *s)
     } else if (units) {
         video::append(&d->header, s->extra, s->extra_size);
     }
-    return !d->header.failed || fail(d, "there is no memory for a decoder");
+    return !d->header.failed || fail(d, "not enough memory for a decoder");
 }
 
 bool set_up(Decoder *d, const hr_video_stream *s)
@@ -344,7 +344,7 @@ bool set_up(Decoder *d, const hr_video_stream *s)
     d->device = s->device;
     d->max_pixels = s->max_pixels;
     if (hr_cuda_stream_create(d->device, &stream, NULL) != HR_STATUS_OK)
-        return fail(d, "there is no memory for a decoder");
+        return fail(d, "not enough memory for a decoder");
     d->stream = (cudaStream_t)stream;
     const unsigned flags = cudaEventBlockingSync | cudaEventDisableTiming;
     Using use(d->device);
@@ -357,7 +357,7 @@ void *open_decoder(const hr_video_stream *stream, char message[HR_VIDEO_MESSAGE]
 {
     Decoder *d = (Decoder *)calloc(1, sizeof(Decoder));
     if (!d) {
-        snprintf(message, HR_VIDEO_MESSAGE, "there is no memory for a decoder");
+        snprintf(message, HR_VIDEO_MESSAGE, "not enough memory for a decoder");
         return NULL;
     }
     d->message = message;
@@ -379,7 +379,7 @@ bool write_packet(Decoder *d, const uint8_t *bytes, size_t size)
         video::append_units(&d->packet, bytes, size, &at, d->length_size, SIZE_MAX);
     else
         video::append(&d->packet, bytes, size);
-    return !d->packet.failed || fail(d, "there is no memory for a packet");
+    return !d->packet.failed || fail(d, "not enough memory for a packet");
 }
 
 hr_video_result send(void *memory, const uint8_t *bytes, size_t size, int64_t id, bool wanted,

@@ -67,7 +67,7 @@ static bool set_up(decoder *d, const hr_video_stream *s, char message[HR_VIDEO_M
     d->packet = av_packet_alloc();
     d->frame = av_frame_alloc();
     if (!c || !d->packet || !d->frame)
-        return fail(message, "there is no memory for a decoder", 0);
+        return fail(message, "not enough memory for a decoder", 0);
     c->log_level_offset = SILENT;
     c->thread_count = 1;
     c->max_pixels = s->max_pixels;
@@ -79,7 +79,7 @@ static bool set_up(decoder *d, const hr_video_stream *s, char message[HR_VIDEO_M
         c->strict_std_compliance = FF_COMPLIANCE_STRICT;
     if (s->extra_size > 0) {
         if (!(c->extradata = av_mallocz(s->extra_size + AV_INPUT_BUFFER_PADDING_SIZE)))
-            return fail(message, "there is no memory for a decoder", 0);
+            return fail(message, "not enough memory for a decoder", 0);
         memcpy(c->extradata, s->extra, s->extra_size);
         c->extradata_size = (int)s->extra_size;
     }
@@ -91,7 +91,7 @@ static void *open_decoder(const hr_video_stream *stream, char message[HR_VIDEO_M
 {
     decoder *d = calloc(1, sizeof(*d));
     if (!d || stream->extra_size > INT32_MAX / 2)
-        fail(message, "there is no memory for a decoder", 0);
+        fail(message, "not enough memory for a decoder", 0);
     else if (set_up(d, stream, message))
         return d;
     close_decoder(d);
