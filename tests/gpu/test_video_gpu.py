@@ -65,10 +65,14 @@ def decoding(device: str, arguments: dict[str, Any]) -> Any:
 
 @pipeline_def(batch_size=3, num_threads=3, seed=5)
 def older(device: str, arguments: dict[str, Any]) -> Any:
-    """`readers.video`, which in DALI exists on the GPU only."""
+    """`readers.video` or `readers.video_resize`, which in DALI exist on the GPU only."""
     kind = types.YCbCr if arguments["ycbcr"] else types.RGB
-    given = {key: value for key, value in arguments.items() if key != "ycbcr"}
-    return fn.readers.video(device=device, image_type=kind, **given)
+    given = {key: value for key, value in arguments.items() if key not in ("ycbcr", "float")}
+    if arguments.get("float"):
+        given["dtype"] = types.FLOAT
+    resized = any("size" in key for key in given)
+    reader = fn.readers.video_resize if resized else fn.readers.video
+    return reader(device=device, image_type=kind, name="reader", **given)
 
 
 DEFINITIONS = {"reading": reading, "decoding": decoding, "older": older}
@@ -148,12 +152,25 @@ def test_padding(video_module: Any) -> None:
 
 
 @pytest.mark.parametrize("ycbcr", [False, True])
-def test_the_older_reader(ycbcr: bool, video_module: Any) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"float": True},
+        {"float": True, "normalized": True},
+        {"normalized": True},
+        {"size": [24, 40]},
+        {"resize_shorter": 20.0, "float": True, "minibatch_size": 4},
+        {"size": 32, "mode": "not_larger", "float": True, "normalized": True},
+    ],
+)
+def test_the_older_readers(ycbcr: bool, changes: dict[str, Any], video_module: Any) -> None:
     arguments = {
         "filenames": [str(VIDEOS / "h264.mp4")],
         "sequence_length": 4,
         "stride": 2,
         "ycbcr": ycbcr,
+        **changes,
     }
     expected = digest(batches("older", "cpu", **arguments))
     assert digest(batches("older", "gpu", **arguments)) == expected

@@ -13,6 +13,7 @@ from headrace import _core
 from headrace._base import types
 from headrace._base.messages import depth, suggestion
 from headrace._graph.constants import constant
+from headrace._graph.frames import changed_on_gpu
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
 from headrace._graph.node import Node
 from headrace._graph.schema import COMMON, Operator
@@ -252,6 +253,10 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
             host = [node.cpu() for node in row]
             Instance(op.name, host, constants, nodes, own, True, op.class_name, "cpu")
             results.append(row)
+            continue
+        changed = copied and changed_on_gpu(op, constants, nodes, own, preserve)
+        if changed:
+            results.append(changed)
             continue
         runs_on = "cpu" if copied else device
         if runs_on == "gpu":
