@@ -31,6 +31,8 @@ static void mark_packets(hr_video *v)
         bool lost = key < 0 || (previous < 0 && (p->flags & HR_VIDEO_PACKET_LEADING));
         if (lost || p->pts < 0)
             p->flags |= HR_VIDEO_PACKET_HIDDEN;
+        if (p->pts == HR_VIDEO_NO_PTS)
+            p->pts = 0; /* hidden, so no one asks; kept tables have no unknown times */
     }
 }
 
