@@ -70,6 +70,14 @@ hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **ou
     return status;
 }
 
+hr_status hr__demux_time(int32_t packet, int64_t pts, hr_error *error)
+{
+    if (pts <= HR_VIDEO_MOST_PTS && pts >= -HR_VIDEO_MOST_PTS)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has the time %lld, which is too large",
+                   packet, (long long)pts);
+}
+
 hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error)
 {
     hr_video *v = d->video;
@@ -84,10 +92,8 @@ hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error)
     /* as many packets as the file has bytes: more of them overlap */
     if (v->count >= HR_VIDEO_MOST_PACKETS || v->count >= d->file->size)
         return hr_fail(error, HR_STATUS_LIMIT, "the file has more than %d packets", v->count);
-    if (packet.pts != HR_VIDEO_NO_PTS &&
-        (packet.pts > HR_VIDEO_MOST_PTS || packet.pts < -HR_VIDEO_MOST_PTS))
-        return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has the time %lld, which is too large",
-                       v->count, (long long)packet.pts);
+    if (packet.pts != HR_VIDEO_NO_PTS)
+        HR_TRY(hr__demux_time(v->count, packet.pts, error));
     if (v->count == d->capacity) {
         int32_t capacity = HR_MAX(2 * d->capacity, 256);
         hr_video_packet *more =

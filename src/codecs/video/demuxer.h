@@ -50,6 +50,8 @@ const uint8_t *hr__demux_some(hr_demux *d, int64_t offset, size_t size, size_t *
                               hr_error *error);
 /* A range of the file in memory of its own, to be freed with hr_free. */
 hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **out, hr_error *error);
+/* Fails for a time whose sum with another might overflow. */
+hr_status hr__demux_time(int32_t packet, int64_t pts, hr_error *error);
 /* Adds a packet, unless it or one before it is not in the file, or it is empty. */
 hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error);
 /* Sets what decoders need first. */

@@ -157,6 +157,8 @@ static hr_status finish(hr_demux *d, hr_error *error)
     if (v->count == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
     mark_packets(v);
+    for (int32_t i = 0; i < v->count; i++) /* demuxers may have moved them */
+        HR_TRY(hr__demux_time(i, v->packets[i].pts, error));
     HR_TRY(list_keys(v, error));
     HR_TRY(sort_frames(d, error));
     if (v->frames == 0)
