@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codecs/jpeg/device.h"
+#include "cuda/ops/flow_session.cuh"
 #include "cuda/ops/op.cuh"
 #include "cuda/ops/ops.h"
 #include "cuda/runtime.cuh"
@@ -115,7 +116,17 @@ static const hr_cuda_module_def *module_make()
     return &m;
 }
 
-extern "C" const hr_cuda_module_def *hr_cuda_module(void)
+extern "C" flow_entry hr_cuda_flow_entry(void)
+{
+    return NULL;
+}
+
+hr_status hr_cuda_flow_context(int32_t *, void **, hr_error *)
+{
+    return HR_STATUS_NOT_IMPLEMENTED;
+}
+
+const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_module_def *module = module_make();
     return module;

@@ -97,9 +97,9 @@ def python_function(name: str) -> Any:
     try:
         for part in name.split("."):
             target = getattr(target, part)
-    except (AttributeError, NotImplementedError):
+    except AttributeError:
         return None
-    return None if schema.missing_function(name) else target
+    return target
 
 
 @dataclasses.dataclass

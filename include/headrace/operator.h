@@ -537,8 +537,8 @@ typedef struct hr_op_def {
      * infer and run_cpu are used instead. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
-    /* Runs `n` calls. Optional if `lower` accepts every input. When a call for several samples
-     * fails, the executor repeats it sample by sample. */
+    /* Runs `n` calls. Optional if `lower` accepts every input, or if the operator runs only on a
+     * device. When a call for several samples fails, the executor repeats it sample by sample. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
     /* For operators whose result depends on the whole batch: describes and computes the outputs of
      * all samples of the iteration. Memory comes from the arena, from hr_task_memory, or from the

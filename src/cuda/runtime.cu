@@ -3,6 +3,7 @@
 // Memory, streams and events. Every call names its device. The calling thread's current device is
 // restored afterwards.
 #include "cuda/error.cuh"
+#include "cuda/ops/flow_session.cuh"
 #include "cuda/runtime.cuh"
 #include "cuda/using.cuh"
 
@@ -82,14 +83,17 @@ cudaError_t take_pool(int32_t device)
     return code;
 }
 
-void drop_pool(int32_t device)
+// Returns whether this was the last stream.
+bool drop_pool(int32_t device)
 {
     if (device >= POOLS_MAX)
-        return;
+        return false;
     pthread_rwlock_wrlock(&pools_lock);
-    if (--pools[device].streams == 0)
+    bool last = --pools[device].streams == 0;
+    if (last)
         (void)cudaMemPoolTrimTo(pools[device].handle, 0);
     pthread_rwlock_unlock(&pools_lock);
+    return last;
 }
 
 cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void **out)
@@ -103,6 +107,14 @@ cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void 
 }
 
 } // namespace
+
+void *current_context()
+{
+    void *context = NULL;
+    if (driver().get)
+        (void)driver().get(&context);
+    return context;
+}
 
 Using::Using(int32_t device)
 {
@@ -165,7 +177,7 @@ hr_status hr_cuda_stream_create(int32_t device, void **out, hr_error *error)
     HR_CUDA_TRY(take_pool(device));
     cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     if (code != cudaSuccess)
-        drop_pool(device);
+        (void)drop_pool(device);
     HR_CUDA_TRY(code);
     *out = stream;
     return HR_STATUS_OK;
@@ -176,7 +188,8 @@ void hr_cuda_stream_destroy(int32_t device, void *stream)
     Using use(device);
     (void)cudaStreamSynchronize((cudaStream_t)stream);
     (void)cudaStreamDestroy((cudaStream_t)stream);
-    drop_pool(device);
+    if (drop_pool(device))
+        hr_cuda_flow_drop_kept(device);
 }
 
 hr_status hr_cuda_event_create(int32_t device, bool timed, void **out, hr_error *error)

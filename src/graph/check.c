@@ -125,8 +125,7 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "its kind of source is unknown");
     if (hr_op_is_reader(def) && def->args_size < sizeof(hr_sampler_args))
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
-    bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);
-    if (!source && !moves && !def->lower && !def->run_cpu && !def->run_batch)
+    if (!hr_op_runs_on_cpu(def) && !(hr_op_has_kernels(def) && def->infer))
         return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it");
     bool sometimes = def->infer_batch || (def->run_batch && def->whole_batch);
     if (sometimes && !def->lower && !def->run_cpu)

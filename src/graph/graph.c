@@ -106,6 +106,10 @@ static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_er
 {
     char text[HR_NODE_TEXT_SIZE];
     uint32_t flags = node->def->flags;
+    if (strcmp(node->device, "cpu") == 0 && !hr_op_runs_on_cpu(node->def))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%s: it runs on a GPU only: use device=\"gpu\", and .gpu() before it",
+                       hr_node_text(node, text, sizeof(text)));
     bool gpu =
         (strcmp(node->device, "gpu") == 0 && !(flags & HR_OP_TO_DEVICE)) || (flags & HR_OP_TO_HOST);
     for (int32_t i = 0; i < node->input_count && !(flags & HR_OP_ANYWHERE); i++) {

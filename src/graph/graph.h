@@ -69,6 +69,9 @@ const hr_op_def *hr_registry_get(int32_t i);
 bool hr_op_is_reader(const hr_op_def *def);
 bool hr_op_is_stream(const hr_op_def *def);
 bool hr_op_is_fed(const hr_op_def *def);
+/* Whether it can run on the CPU; whether the CUDA module, or its plug-in, has kernels for it. */
+bool hr_op_runs_on_cpu(const hr_op_def *def);
+bool hr_op_has_kernels(const hr_op_def *def);
 /* Adds all operators of a plug-in, or none: HR_STATUS_VALUE for a bad table or a name that exists.
  * Tables and `owner`, the name of the plug-in, are not freed while the process runs. Any thread. */
 hr_status hr_registry_add(const hr_op_def *const *ops, const char *owner, hr_error *error);

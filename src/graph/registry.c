@@ -69,6 +69,20 @@ bool hr_op_is_fed(const hr_op_def *def)
     return def->source && def->source->kind == HR_SOURCE_KIND_FED;
 }
 
+bool hr_op_runs_on_cpu(const hr_op_def *def)
+{
+    return def->source || def->lower || def->run_cpu || def->run_batch ||
+           (def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST));
+}
+
+bool hr_op_has_kernels(const hr_op_def *def)
+{
+    for (const char *const *name = hr_cuda_op_names; *name; name++)
+        if (strcmp(*name, def->name) == 0)
+            return true;
+    return def->run_cuda;
+}
+
 int32_t hr_registry_count(void)
 {
     int32_t n = 0;

@@ -69,14 +69,6 @@ static void put_split(hr_text *text, const char *key, const char *joined)
     }
 }
 
-static bool in_module(const char *name)
-{
-    for (const char *const *p = hr_cuda_op_names; *p; p++)
-        if (strcmp(*p, name) == 0)
-            return true;
-    return false;
-}
-
 /* Devices that the operator runs on in this build and with its CUDA module; `devices` are DALI's.
  */
 static void put_runs_on(hr_text *text, const hr_op_def *def)
@@ -84,11 +76,12 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE | HR_OP_OBSERVES;
     bool decodes = def->lower_rank == HR_LOWER_RANK_SOURCE;
     put_key(text, "runs_on", false);
-    hr_text_append(text, "[\"cpu\"");
+    bool cpu = hr_op_runs_on_cpu(def);
     bool view = def->flags & HR_OP_VIEW;
     bool fed = hr_op_is_fed(def);
-    if (def->lower || view || fed || (def->flags & moves) || in_module(def->name) || def->run_cuda)
-        hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
+    hr_text_append(text, cpu ? "[\"cpu\"" : "[");
+    if (def->lower || view || fed || (def->flags & moves) || hr_op_has_kernels(def))
+        hr_text_append(text, "%s\"%s\"", cpu ? ", " : "", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
 }
 

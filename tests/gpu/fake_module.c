@@ -11,7 +11,8 @@
  *                        kinds are the names in hr_cuda_module_def, and op_run
  * HEADRACE_FAKE_JPEG     files that the device reports as damaged, so that the CPU decodes them:
  *                        "damaged" (all), "half" or "none"; the pixels of the others are grey
- * HEADRACE_FAKE_VIDEO    the module that decodes videos in place of NVDEC; unset: there is none */
+ * HEADRACE_FAKE_VIDEO    the module that decodes videos in place of NVDEC; unset: there is none
+ * HEADRACE_FAKE_FLOW     "none": there is no library for optical flow; "old": it is too old */
 #include "fake_module.h"
 
 #include <pthread.h>
@@ -27,6 +28,7 @@
 #include "cuda/ops/ops.h"
 
 extern const hr_video_module_def fake_video; /* fake_video.cpp */
+void hr_cuda_flow_drop_kept(int32_t device); /* cuda/ops/flow_session.cu */
 
 enum { DEVICES_MAX = 16, KINDS_MAX = 16, GUARD = 256 };
 #define STREAM_MAGIC UINT64_C(0x5712ea3)
@@ -37,6 +39,8 @@ static struct {
     atomic_llong allocs, pinned, streams, events, bytes, peak, broken, misused, copies, work,
         copied;
 } counts;
+
+static atomic_int streams_of[DEVICES_MAX]; /* that are alive */
 
 static _Thread_local int32_t current_device;
 
@@ -222,6 +226,11 @@ hr_status fake_queue(void *stream, const fake_work *work, hr_error *error)
     return push(s, work, error);
 }
 
+int32_t fake_current_device(void)
+{
+    return current_device;
+}
+
 hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error)
 {
     const fake_stream *s = l->stream;
@@ -237,6 +246,7 @@ static hr_status stream_create(int32_t device, void **out, hr_error *error)
     HR_TRY(fake_call("stream_create", error));
     HR_TRY(stream_make(device, &s, error));
     atomic_fetch_add(&counts.streams, 1);
+    atomic_fetch_add(&streams_of[device], 1);
     *out = s;
     return HR_STATUS_OK;
 }
@@ -256,6 +266,8 @@ static void stream_destroy(int32_t device, void *stream)
     s->magic = 0;
     free(s);
     atomic_fetch_sub(&counts.streams, 1);
+    if (atomic_fetch_sub(&streams_of[device], 1) == 1)
+        hr_cuda_flow_drop_kept(device);
 }
 
 /* ---- events ---- */

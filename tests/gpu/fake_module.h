@@ -46,6 +46,7 @@ hr_status fake_error(hr_error *error, hr_status status, const char *call, const 
 hr_status fake_call(const char *kind, hr_error *error);
 /* Queues a copy of `work`. */
 hr_status fake_queue(void *stream, const fake_work *work, hr_error *error);
+int32_t fake_current_device(void); /* the calling thread's */
 /* Checks that the launch's device is current on the calling thread, as kernels need it. */
 hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error);
 

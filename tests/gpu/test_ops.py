@@ -547,6 +547,7 @@ def test_regions_of_long_signals() -> None:
 ELSEWHERE = {  # in all pipelines, and in files of their own
     "external_source",
     "decoders.inflate",
+    "optical_flow",
     "dl_tensor_python_function",
     "dump_image",
     "python_function",

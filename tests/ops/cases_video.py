@@ -73,6 +73,7 @@ OURS = [Case("decoders.video", [TWO], {"sequence_length": 6, "pad_mode": MODES})
 ELSEWHERE = {
     "decoders.video": "test_video_frames.py",
     "experimental.inputs.video": "test_video_input.py",
+    "optical_flow": "../gpu/test_optical_flow.py",
 }
 
 ERRORS = [

@@ -222,11 +222,12 @@ FED_FILES = ("experimental.inputs.video",)  # a function without inputs; files a
 
 
 def names() -> list[str]:
-    """Operators that can be called with fed inputs."""
+    """Operators that can be called with fed inputs, on the CPU."""
     return [
         name
         for name, op in _schema.operators().items()
-        if "hidden" not in op.flags and op.source is None and name not in FED_FILES
+        if "hidden" not in op.flags and "cpu" in op.runs_on
+        if op.source is None and name not in FED_FILES
     ]
 
 

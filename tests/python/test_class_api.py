@@ -111,8 +111,6 @@ def test_arguments_of_class_and_call(folders):
     assert ops.decoders.Image(device="mixed").device == "mixed"
     with pytest.raises(ValueError, match="tpu"):
         ops.decoders.Image(device="tpu")
-    with pytest.raises(NotImplementedError):
-        ops.OpticalFlow()
     with pytest.raises(AttributeError):
         _ = ops.NoSuchOperator
 

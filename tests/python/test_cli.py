@@ -144,12 +144,9 @@ def test_first_sentence(text: str, first: str) -> None:
     assert _docs.first_sentence(text) == first
 
 
-def test_ops_old_and_missing_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ops_old_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["ops", "file_reader", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "readers.file"
-    assert cli.main(["ops", "optical_flow"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "not part of this version" in err
 
 
 def test_ops_unknown(capsys: pytest.CaptureFixture[str]) -> None:

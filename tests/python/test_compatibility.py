@@ -31,6 +31,10 @@ def test_every_operator_is_listed() -> None:
     assert [entry.name for entry in table.theirs() if f"`{entry.name}`" not in text] == []
 
 
+def test_no_operator_is_missing() -> None:
+    assert [entry.name for entry in table.theirs() if not table.row_of(entry).there] == []
+
+
 def test_no_argument_is_missing() -> None:
     """The page says so of all operators that are there."""
     rows = [table.row_of(entry) for entry in registered()]

@@ -162,11 +162,3 @@ def _common(op: Any) -> list[tuple[str, Any]]:
     if op.has_seed:
         common.append(("seed", -1))
     return common
-
-
-def missing_message(name: str) -> str:
-    """The message for an operator of DALI that this version lacks."""
-    return (
-        f"The operator `{name}` of DALI is not part of this version of Headrace. `headrace ops` lists the "
-        "available operators."
-    )

@@ -145,11 +145,6 @@ def _join(function: str, leaf: str) -> str:
     return f"{module}.{leaf}" if module else leaf
 
 
-@functools.cache
-def _missing_classes() -> dict[str, str]:
-    return {_join(name, class_name(name)): name for name in dali_names.NAMES}
-
-
 def reload() -> set[str]:
     """Reads the tables again, after a plug-in was loaded; returns the new names under `fn`."""
     known = set(_functions())
@@ -170,16 +165,6 @@ def find_class(name: str) -> tuple[Operator, bool] | None:
     return (operators()[found[0]], found[1]) if found else None
 
 
-def missing_function(name: str) -> bool:
-    """Whether DALI has a function of that name that this version lacks."""
-    return name in dali_names.NAMES and name not in _functions()
-
-
-def missing_class(name: str) -> bool:
-    """Whether DALI has a class of that name that this version lacks."""
-    return name in _missing_classes() and name not in _classes()
-
-
 def function_names() -> list[str]:
     """The names under `fn`, without hidden operators and old names."""
     return sorted(op.name for op in operators().values() if "hidden" not in op.flags)
@@ -192,9 +177,9 @@ def class_names() -> list[str]:
 
 @functools.cache
 def modules() -> frozenset[str]:
-    """Submodules of `fn` and `ops`, including those that only DALI has: "readers", "experimental.decoders"."""
+    """Submodules of `fn` and `ops`, including those of old names: "readers", "experimental.decoders"."""
     found = {"hidden"}
-    for name in (*_functions(), *dali_names.NAMES, *_classes()):
+    for name in (*_functions(), *_classes()):
         parts = name.split(".")[:-1]
         found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
     return frozenset(found)

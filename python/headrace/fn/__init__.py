@@ -33,7 +33,7 @@ def _make(name: str) -> Callable[..., Any] | None:
         return _calling(name)
     found = schema.find_function(name)
     if found is None:
-        return _missing(name) if schema.missing_function(name) else None
+        return None
     return _function(name, *found)
 
 
@@ -82,15 +82,6 @@ def _function(name: str, op: schema.Operator, renamed: bool) -> Callable[..., An
     function.__doc__ = docs.docstring(op.raw)
     function.__signature__ = modules.signature(op)  # type: ignore[attr-defined]
     function._schema_name = schema.schema_name(op.name)  # type: ignore[attr-defined]
-    return function
-
-
-def _missing(name: str) -> Callable[..., Any]:
-    def function(*inputs: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(modules.missing_message(f"fn.{name}"))
-
-    _describe(function, name)
-    function.__doc__ = modules.missing_message(f"fn.{name}")
     return function
 
 

@@ -64,13 +64,6 @@ class Operator:
         return _graph.call(self._op, self._op.class_name, inputs, given)
 
 
-class _Missing:
-    _name = ""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(modules.missing_message(f"ops.{self._name}"))
-
-
 class Compose:
     """A chain of operators, each of which takes the outputs of the previous one. Outputs are copied to the GPU before
     an operator that runs there.
@@ -133,21 +126,17 @@ def _make(name: str) -> Any:
         return getattr(functions, name)
     module, _, leaf = name.rpartition(".")
     found = schema.find_class(name)
-    if found is not None:
-        op, renamed = found
-        members: dict[str, Any] = {
-            "_op": op,
-            "_renamed": name if renamed else None,
-            "__doc__": docs.docstring(op.raw),
-            "__signature__": modules.signature(op, with_inputs=False),
-            "_schema_name": schema.schema_name(op.name),
-        }
-        made = type(leaf, (Operator,), members)
-    elif schema.missing_class(name):
-        members = {"_name": name, "__doc__": modules.missing_message(f"ops.{name}")}
-        made = type(leaf, (_Missing,), members)
-    else:
+    if found is None:
         return None
+    op, renamed = found
+    members: dict[str, Any] = {
+        "_op": op,
+        "_renamed": name if renamed else None,
+        "__doc__": docs.docstring(op.raw),
+        "__signature__": modules.signature(op, with_inputs=False),
+        "_schema_name": schema.schema_name(op.name),
+    }
+    made = type(leaf, (Operator,), members)
     made.__module__ = f"{__name__}.{module}" if module else __name__
     return made
 

@@ -435,21 +435,9 @@ def signature(op: schema.Operator) -> Any:
     return inspect.Signature(parameters)
 
 
-def _missing(name: str) -> Callable[..., Any]:
-    """Stands for an operator of DALI that this version lacks."""
-
-    def function(*inputs: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(modules.missing_message(name))
-
-    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
-    return function
-
-
 def make(name: str) -> Callable[..., Any] | None:
     """The function of an operator, or None if there is none of that name."""
     found = schema.find_function(name)
-    if found is None and schema.missing_function(name):
-        return _missing(name)
     if found is None or name in _NOT_HERE or name.startswith("_") or found[0].source:
         return None
     op = found[0]

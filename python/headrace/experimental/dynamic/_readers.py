@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace._base import docs
-from headrace._graph import calls, modules, schema
+from headrace._graph import calls, schema
 from headrace.experimental.dynamic._context import EvalContext, device
 from headrace.experimental.dynamic._data import Batch, Tensor
 from headrace.experimental.dynamic._operators import _located, _types
@@ -270,14 +270,7 @@ def make(name: str) -> Any:
         if op.is_reader and own == module and op.class_name == leaf and "hidden" not in op.flags:
             members = {"_op": op, "__doc__": docs.docstring(op.raw), "__module__": __name__}
             return type(leaf, (Reader,), members)
-    return type(leaf, (_Missing,), {}) if schema.missing_class(name) else None
-
-
-class _Missing:
-    """Stands for a reader of DALI that this version lacks."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(modules.missing_message(f"readers.{type(self).__name__}"))
+    return None
 
 
 def names() -> list[str]:
