@@ -275,7 +275,7 @@ def make(folder: Path) -> None:
         "Generated from the operators' tables. The examples ran when this site was built.",
     ]
     index += [
-        "[Compatibility with DALI](../operators.md) lists the operators that are missing.",
+        "[Compatibility with DALI](../operators.md) says how they differ from those of DALI.",
         "",
     ]
     before = os.getcwd()
