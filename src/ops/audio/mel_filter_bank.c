@@ -104,7 +104,7 @@ static hr_status mel_local_create(const void *args, void *state, void **local, h
     const bool htk = a->mel_formula[0] == 'h';
     const double rate = (double)a->sample_rate, low = mel_of((double)a->freq_low, htk);
     const double high = mel_of(a->freq_high > 0 ? (double)a->freq_high : rate / 2, htk);
-    const double width = (high - low) / (a->nfilter + 1);
+    const double width = (high - low) / ((double)a->nfilter + 1);
     (void)state;
     mel_local *m = hr_calloc(1, sizeof(*m), error);
     if (!m)
@@ -115,8 +115,8 @@ static hr_status mel_local_create(const void *args, void *state, void **local, h
         mel_local_destroy(m);
         return HR_STATUS_NO_MEMORY;
     }
-    for (int32_t i = 0; i < a->nfilter + 2; i++)
-        m->edges[i] = hz_of(low + i * width, htk);
+    for (int64_t i = 0; i < (int64_t)a->nfilter + 2; i++)
+        m->edges[i] = hz_of(low + (double)i * width, htk);
     m->bins = -1;
     *local = m;
     return HR_STATUS_OK;

@@ -56,9 +56,10 @@ static void fall_back(const ranges *r, hr_window *window, double height, double 
         w = h * r->ratio_max;
     else if (w < h * r->ratio_min)
         h = w / r->ratio_min;
-    double scale = sqrt(HR_MIN(1.0, r->area_max * width * height / (w * h)));
-    window->w = (int64_t)(w * scale);
-    window->h = (int64_t)(h * scale);
+    double area = w * h; /* 0: the picture has no pixels */
+    double scale = area > 0.0 ? sqrt(HR_MIN(1.0, r->area_max * width * height / area)) : 0.0;
+    window->w = (int64_t)HR_MIN(w * scale, width);
+    window->h = (int64_t)HR_MIN(h * scale, height);
 }
 
 hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng, int64_t height,
