@@ -16,7 +16,8 @@
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
 #   aarch64  make .cache/aarch64/python, which runs Python for aarch64 in QEMU, and install the wheel for aarch64 in it
-# A step does nothing if its result already exists. Concurrent runs wait for each other.
+# A step does nothing if its result already exists. Concurrent runs wait for each other, but for those that each make the
+# environment of one framework.
 set -eu
 cd "$(dirname "$0")/.."
 venv_python=.venv/bin/python
@@ -31,7 +32,10 @@ die() {
 if ! { mkdir -p .cache && touch .cache/setup.lock; } 2>/dev/null; then
     die "$PWD/.cache cannot be written: everything is built inside this folder, so it must be yours"
 fi
-exec 9>.cache/setup.lock
+case "$*" in
+jax | tf | paddle | numba | ray | s3) exec 9>".cache/setup-$*.lock" ;;
+*) exec 9>.cache/setup.lock ;;
+esac
 flock 9
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -170,11 +174,14 @@ step_peers() {
 # A framework has an environment of its own, with the wheel as a user would install it.
 step_framework() { # step_framework NAME
     folder=.cache/venv-$1
-    [ -x "$folder/bin/python" ] || "$venv_python" -m venv "$folder"
+    # With the pip of .venv: putting pip into each would take as long as installing a small framework.
+    [ -x "$folder/bin/python" ] || "$venv_python" -m venv --without-pip "$folder"
     say "setup: installing tools/requirements-$1.txt"
-    "$folder/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps \
-        dist/headrace-*_"$(uname -m)".whl </dev/null
-    "$folder/bin/python" -m pip install -q --disable-pip-version-check -r "tools/requirements-$1.txt" </dev/null
+    framework_pip --force-reinstall --no-deps dist/headrace-*_"$(uname -m)".whl
+    framework_pip -r "tools/requirements-$1.txt"
+}
+framework_pip() { # framework_pip ARGUMENT...: installs packages in $folder
+    "$venv_python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check "$@" </dev/null
 }
 
 # ---- the package ----------------------------------------------------------------------------------
