@@ -108,10 +108,21 @@ int32_t buffer_strides(void *buffer, flow_strides *out)
     return FLOW_OK;
 }
 
+// Whether nobody wrote between the rows.
+bool gaps_are_untouched(const Buffer *b)
+{
+    const uint32_t used = b->setup.width * (b->setup.format == FLOW_FORMAT_GRAY ? 1 : 4);
+    for (uint32_t y = 0; y < b->setup.height; y++)
+        for (uint32_t x = used; x < b->row; x++)
+            if (b->data[(size_t)y * b->row + x] != 0x5a)
+                return false;
+    return true;
+}
+
 int32_t buffer_destroy(void *buffer)
 {
     Buffer *b = (Buffer *)buffer;
-    int32_t code = check(b->engine->pending == 0, FLOW_BAD_ARGUMENT);
+    int32_t code = check(b->engine->pending == 0 && gaps_are_untouched(b), FLOW_BAD_ARGUMENT);
     b->engine->buffers--;
     memset(b->data, 0xa5, (size_t)b->row * b->setup.height);
     free(b->data);
