@@ -38,7 +38,7 @@ test:
 	@$(SETUP) system nginx venv torch install
 	@cmake --build $(BUILD)
 	@status=0; \
-	HEADRACE_INDEX_CACHE= ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \
 	$(PY) -m pytest tests $(PARALLEL) $(ARGS) || status=1; \
 	exit $$status
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import containers
 
-os.environ.setdefault("HEADRACE_INDEX_CACHE", "")  # pipelines begin without indices
-
 # The part after the hyphen is a container: the same files in one archive.
 PIPELINES = ["train", "train-webdataset", "train-tfrecord", "color_twist", "TrivialAugmentWide", "RandAugment"]
 

@@ -481,7 +481,7 @@ int main(int argc, char **argv)
 {
     int rounds = argc > 2 ? atoi(argv[2]) : 3;
     if (argc < 2 || hr_arena_create(&arena, &error) != HR_STATUS_OK ||
-        hr_cache_create(&cache, (size_t)1 << 31, NULL, INT64_MAX, &error) != HR_STATUS_OK)
+        hr_cache_create(&cache, (size_t)1 << 31, NULL, &error) != HR_STATUS_OK)
         return 2;
     files = calloc(FILES_MAX, sizeof *files);
     if (argc > 3)

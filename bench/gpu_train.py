@@ -30,8 +30,6 @@ import containers
 import torch
 from augmentations import Api
 
-os.environ.setdefault("HEADRACE_INDEX_CACHE", "")  # contenders begin without indices
-
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
 CONTENDERS = {

@@ -16,8 +16,6 @@ from typing import Any
 import containers
 from augmentations import AUGMENTATIONS, Api, ssd
 
-os.environ.setdefault("HEADRACE_INDEX_CACHE", "")  # contenders begin without indices
-
 CONTENDERS = {
     "headrace": "headrace",
     "headrace-index": "headrace",

@@ -466,8 +466,7 @@ enum {
     HR_OP_ENUMS = 1 << 16,
     /* Its output is its input, whose elements it only looks at on the CPU: a call in Python with
      * an input on a GPU passes it a copy in host memory, and returns the input. */
-    HR_OP_OBSERVES = 1 << 17,
-    HR_OP_INDEXES = 1 << 18 /* uses indices of JPEG files: its pipeline has a cache of them */
+    HR_OP_OBSERVES = 1 << 17
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

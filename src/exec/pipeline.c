@@ -19,15 +19,13 @@
 #include "exec/trace.h"
 #include "exec/worker.h"
 #include "io/storage.h"
-#include "io/user_cache.h"
 #include "kernels/kernels.h"
 
 #define BATCH_SIZE_MAX (1 << 20) /* a sample costs some KB before it has any data */
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
 #define INDEX_MEMORY_LIMIT ((size_t)4000000000)
-#define USER_CACHE_LIMIT ((int64_t)4 << 30) /* of indices: some two million */
-#define STREAM_SKIPPABLE 50000              /* bad samples in a row */
+#define STREAM_SKIPPABLE 50000 /* bad samples in a row */
 #define MAX_IMAGE_PIXELS ((int64_t)1 << 28)
 
 void hr_pipeline_options_init(hr_pipeline_options *options)
@@ -69,29 +67,17 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Makes a cache in the folder that the environment names, or in the user's. False if there is none
- * or it cannot be used. */
-static bool make_offered_cache(hr_pipeline *p, size_t limit)
-{
-    const char *named = getenv("HEADRACE_INDEX_CACHE");
-    char path[4096];
-    if (named)
-        return named[0] &&
-               hr_cache_create(&p->cache, limit, named, INT64_MAX, NULL) == HR_STATUS_OK;
-    return hr_user_cache("indices", path, sizeof(path)) &&
-           hr_cache_create(&p->cache, limit, path, USER_CACHE_LIMIT, NULL) == HR_STATUS_OK;
-}
-
+/* The environment's folder is only offered: if it cannot be used, indices are in memory. */
 static hr_status make_cache(hr_pipeline *p, hr_error *error)
 {
     size_t limit = (size_t)p->options.index_memory_limit;
-    const char *folder = p->options.index_cache;
-    bool used = folder != NULL;
-    for (int32_t k = 0; k < p->graph->count && !used; k++)
-        used = (p->graph->nodes[k]->def->flags & HR_OP_INDEXES) != 0;
-    if (limit == 0 || !used || (!folder && make_offered_cache(p, limit)))
+    const char *folder = p->options.index_cache, *offered = getenv("HEADRACE_INDEX_CACHE");
+    if (limit == 0)
         return HR_STATUS_OK;
-    return hr_cache_create(&p->cache, limit, folder, INT64_MAX, error);
+    if (!folder && offered && offered[0] &&
+        hr_cache_create(&p->cache, limit, offered, NULL) == HR_STATUS_OK)
+        return HR_STATUS_OK;
+    return hr_cache_create(&p->cache, limit, folder, error);
 }
 
 static hr_status make_states(hr_pipeline *p, hr_error *error)

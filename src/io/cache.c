@@ -146,8 +146,7 @@ static void on_found(void *context, const hr_hash *key, const hr_cache_location 
     insert(context, &s);
 }
 
-hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, int64_t most,
-                          hr_error *error)
+hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_error *error)
 {
     uint32_t seed[4] = {0};
     hr_cache *cache = hr_calloc(1, sizeof(*cache), error);
@@ -158,8 +157,7 @@ hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, int6
     for (int i = 0; i < PARTS; i++)
         pthread_mutex_init(&cache->part[i].lock, NULL);
     if (folder) {
-        hr_status status =
-            hr_cache_folder_open(&cache->folder, folder, most, on_found, cache, error);
+        hr_status status = hr_cache_folder_open(&cache->folder, folder, on_found, cache, error);
         if (status != HR_STATUS_OK) {
             hr_cache_destroy(cache);
             return status;

@@ -20,10 +20,8 @@ typedef struct hr_cache_stats {
     int64_t ignored;   /* files in the folder that are not used (cache_folder.h) */
 } hr_cache_stats;
 
-/* `limit`: bytes of memory. `folder`: created if it does not exist; NULL: memory only. `most`: this
- * process writes nothing more to the folder when its files have about so many bytes. */
-hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, int64_t most,
-                          hr_error *error);
+/* `limit`: bytes of memory. `folder`: created if it does not exist; NULL: memory only. */
+hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_error *error);
 void hr_cache_destroy(hr_cache *cache);
 
 /* ---- any thread ---- */

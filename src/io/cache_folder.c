@@ -16,7 +16,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "io/private_file.h"
@@ -82,7 +81,6 @@ struct hr_cache_folder {
     int32_t count;             /* of files to scan */
     int own, own_fd, own_keys; /* number of the file to append to, it and its table; or -1 */
     int64_t own_most;          /* the most bytes that a file may have */
-    int64_t most;              /* ... and all of them together, about */
     bool closed;               /* the folder cannot be written any more */
     char *buffer;
     size_t buffer_size;
@@ -391,24 +389,8 @@ static void take_file(hr_cache_folder *f, int32_t number)
     f->closed = !cut_own(f, keys, file->scanned) || !cut_own(f, fd, file->end);
 }
 
-/* How many bytes the files may grow by. With a limit, they also leave most of the disk free. */
-static int64_t room_of(const hr_cache_folder *f)
-{
-    int64_t used = 0;
-    struct statvfs disk;
-    if (f->most == INT64_MAX)
-        return INT64_MAX;
-    for (int32_t i = 0; i < f->count; i++)
-        used += f->file[i].end + f->file[i].size;
-    int64_t room = f->most - HR_MIN(used, f->most);
-    if (fstatvfs(f->dir, &disk) == 0)
-        room = HR_MIN(room, (int64_t)(disk.f_bavail * disk.f_frsize / 16));
-    return room;
-}
-
 static bool take_some_file(hr_cache_folder *f)
 {
-    const int64_t room = room_of(f);
     struct rlimit most;
     /* a write beyond this limit would raise SIGXFSZ */
     bool limited = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
@@ -416,8 +398,6 @@ static bool take_some_file(hr_cache_folder *f)
     for (int32_t i = 0; i < FILES && f->own < 0 && !f->closed; i++)
         take_file(f, i);
     f->closed = f->closed || f->own < 0;
-    if (!f->closed && room < INT64_MAX - f->file[f->own].end)
-        f->own_most = HR_MIN(f->own_most, f->file[f->own].end + room);
     return !f->closed;
 }
 
@@ -515,8 +495,8 @@ static hr_status open_dir(hr_cache_folder *f, const char *path, hr_error *error)
                    path, (long)f->about.st_uid);
 }
 
-hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, int64_t most,
-                               hr_cache_found found, void *context, hr_error *error)
+hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, hr_cache_found found,
+                               void *context, hr_error *error)
 {
     hr_cache_folder *f = hr_calloc(1, sizeof(*f), error);
     if (!f)
@@ -531,7 +511,6 @@ hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, int64_t 
         return status;
     }
     f->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
-    f->most = most;
     f->found = found;
     f->context = context;
     f->closed = !read_key(f) && !make_key(f);

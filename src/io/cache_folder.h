@@ -24,9 +24,8 @@ typedef void (*hr_cache_found)(void *context, const hr_hash *key,
 /* Values of more bytes are not kept. */
 enum { HR_CACHE_VALUE_MAX = 1 << 24 };
 
-/* `most`: the files are not appended to when they have about so many bytes together. */
-hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, int64_t most,
-                               hr_cache_found found, void *context, hr_error *error);
+hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, hr_cache_found found,
+                               void *context, hr_error *error);
 void hr_cache_folder_close(hr_cache_folder *folder);
 /* Random, and the same for all processes that use the folder. */
 const hr_hash_key *hr_cache_folder_key(const hr_cache_folder *folder);

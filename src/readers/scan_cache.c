@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "io/private_file.h"
-#include "io/user_cache.h"
 
 #define MAX_PATH_SIZE 4096
 #define LEAST_SIZE ((int64_t)1 << 20)  /* smaller files are scanned as fast as a result is read */
@@ -27,16 +26,29 @@ typedef struct header {
 
 /* ---- the folder ---- */
 
-/* The path of the folder, which is made if it does not exist. */
+/* "DIR/PART" in `path`; false if it is too long. */
+static bool append(char *path, const char *part)
+{
+    size_t size = strlen(path);
+    int n = snprintf(path + size, MAX_PATH_SIZE - size, "/%s", part);
+    return n > 0 && (size_t)n < MAX_PATH_SIZE - size;
+}
+
+/* The path of the folder, whose last parts are made if they do not exist. */
 static bool make_folder(char *path)
 {
-    const char *chosen = getenv("HEADRACE_SCAN_CACHE");
-    if (!chosen && !hr_user_cache("scans", path, MAX_PATH_SIZE))
+    const char *chosen = getenv("HEADRACE_SCAN_CACHE"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME"), *start = chosen ? chosen : cache && *cache ? cache : home;
+    if (!start || start[0] != '/' || strlen(start) >= MAX_PATH_SIZE)
         return false;
-    if (chosen && (chosen[0] != '/' || strlen(chosen) >= MAX_PATH_SIZE))
-        return false;
-    if (chosen)
-        memcpy(path, chosen, strlen(chosen) + 1);
+    memcpy(path, start, strlen(start) + 1);
+    if (!chosen) {
+        if (start == home && (!append(path, ".cache") || (mkdir(path, 0700) && errno != EEXIST)))
+            return false;
+        if (!append(path, "headrace") || (mkdir(path, 0700) && errno != EEXIST) ||
+            !append(path, "scans"))
+            return false;
+    }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 

@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         atexit(tear_down);
     }
     make_file(data + PREFIX, size - PREFIX);
-    if (hr_cache_create(&cache, 1 << 20, folder, INT64_MAX, &error) != HR_STATUS_OK ||
+    if (hr_cache_create(&cache, 1 << 20, folder, &error) != HR_STATUS_OK ||
         hr_arena_create(&arena, &error) != HR_STATUS_OK)
         abort();
     for (int i = 0; i < 2; i++) {

@@ -521,7 +521,7 @@ static bool open_module(void)
     if (module)
         BATCH_TRY(module->device_count(&devices, error));
     if (!cache)
-        BATCH_TRY(hr_cache_create(&cache, (size_t)1 << 30, NULL, INT64_MAX, error));
+        BATCH_TRY(hr_cache_create(&cache, (size_t)1 << 30, NULL, error));
     if (devices == 0)
         printf("SKIPPED: HEADRACE_CUDA_MODULE names no module, or there is no GPU\n");
     return devices > 0;

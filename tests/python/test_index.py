@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Indices of JPEG files do not change the pixels: in memory, in a folder, in part, on any number of threads, resumed."""
+"""Indices of JPEG files do not change the pixels: in memory, in a folder, in part, on any number of threads, resumed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ PROGRESSIVE = 4 * (EPOCHS + 2)
 
 @pytest.fixture(scope="module")
 def large_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files large enough for dozens of entries: all samplings, grey, restart markers, one that libjpeg-turbo decodes."""
+    """Files large enough for dozens of entries: all samplings, grey, restart markers, one that libjpeg-turbo decodes.
+    """
     root = tmp_path_factory.mktemp("large")
     for i in range(COUNT):
         folder = root / f"class{i % 2}"
@@ -85,9 +87,7 @@ def test_same_bytes_through_a_folder(
     options = {**options, "index_memory_limit": 1 << 20}
     first = make(large_root, index_cache=cache, **options)
     assert take(first, EPOCHS * COUNT) == without
-    second = make(
-        large_root, index_cache=str(cache), **options
-    )  # at the same time as the first one
+    second = make(large_root, index_cache=str(cache), **options)  # at the same time as the first one
     assert take(second, EPOCHS * COUNT) == without
     assert second.stats()["index_files"] == COUNT - 1
     assert second.stats()["index_unwritten"] == 0
@@ -131,43 +131,6 @@ def test_a_folder_of_the_environment_that_cannot_be_used(
     pipe = make(large_root)
     assert take(pipe, EPOCHS * COUNT) == without
     assert pipe.stats()["index_files"] == COUNT - 1
-
-
-@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
-def test_the_folder_of_the_user(
-    variable: str,
-    large_root: Path,
-    without: list[tuple[bytes, ...]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("HEADRACE_INDEX_CACHE")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv(variable, str(tmp_path))
-    top = tmp_path / ".cache" if variable == "HOME" else tmp_path
-    for root in (tmp_path / "no", "relative", ""):  # there, indices are in memory
-        monkeypatch.setenv(variable, str(root))
-        assert take(make(large_root), COUNT) == without[:COUNT]
-    monkeypatch.setenv(variable, str(tmp_path))
-    assert not top.joinpath("headrace").exists()
-    assert take(make(large_root), EPOCHS * COUNT) == without
-    assert (top / "headrace").stat().st_mode & 0o777 == 0o700
-    assert len(list((top / "headrace" / "indices").iterdir())) >= 3
-    again = make(large_root)
-    assert take(again, EPOCHS * COUNT) == without
-    assert again.stats()["index_misses"] <= PROGRESSIVE
-
-
-def test_a_pipeline_without_pictures_uses_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HEADRACE_INDEX_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
-    with pipe:
-        pipe.set_outputs(fn.random.uniform())
-    pipe.run()
-    assert not list(tmp_path.iterdir())
 
 
 def test_no_index_when_there_is_no_room(large_root: Path, tmp_path: Path) -> None:

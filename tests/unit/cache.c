@@ -75,7 +75,7 @@ static hr_cache *make(size_t limit, const char *folder)
 {
     hr_cache *cache = NULL;
     hr_error error;
-    if (hr_cache_create(&cache, limit, folder, INT64_MAX, &error) != HR_STATUS_OK)
+    if (hr_cache_create(&cache, limit, folder, &error) != HR_STATUS_OK)
         printf("%s\n", error.message);
     return cache;
 }
@@ -515,7 +515,7 @@ static int found_by(uid_t reader, uid_t folder_owner, mode_t mode, uid_t writer)
                 _exit(99);
             hr_cache *c = NULL;
             hr_error error;
-            if (hr_cache_create(&c, 1 << 20, folder, INT64_MAX, &error) == HR_STATUS_OK)
+            if (hr_cache_create(&c, 1 << 20, folder, &error) == HR_STATUS_OK)
                 found = count_found(c, FEW);
             else if (!strstr(error.message, "belongs to another user"))
                 found = 98;
@@ -554,12 +554,12 @@ TEST(what_is_no_folder_is_an_error)
 {
     hr_cache *c = NULL;
     hr_error error;
-    CHECK(hr_cache_create(&c, 1000, "/dev/null", INT64_MAX, &error) == HR_STATUS_VALUE);
-    CHECK(hr_cache_create(&c, 1000, "/no/such/folder", INT64_MAX, &error) == HR_STATUS_IO);
+    CHECK(hr_cache_create(&c, 1000, "/dev/null", &error) == HR_STATUS_VALUE);
+    CHECK(hr_cache_create(&c, 1000, "/no/such/folder", &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "/no/such/folder") != NULL);
     static char path[5000];
     memset(path, 'a', sizeof(path) - 1);
-    CHECK(hr_cache_create(&c, 1000, path, INT64_MAX, &error) == HR_STATUS_VALUE);
+    CHECK(hr_cache_create(&c, 1000, path, &error) == HR_STATUS_VALUE);
 }
 
 TEST(where_nothing_can_be_made_memory_serves)
@@ -592,41 +592,6 @@ TEST(a_read_only_folder_is_read)
     CHECK(waitpid(child, &status, 0) == child);
     chmod(folder, 0777);
     CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3));
-}
-
-static int64_t bytes_in_folder(void)
-{
-    int64_t bytes = 0;
-    DIR *dir = opendir(folder);
-    struct stat st;
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
-            bytes += (int64_t)st.st_size;
-    if (dir)
-        closedir(dir);
-    return bytes;
-}
-
-/* Two processes one after the other, and two at a time, keep to the limit. What is not written is
- * in memory. */
-TEST(a_folder_with_a_limit)
-{
-    const int64_t most = 100000;
-    fresh_folder();
-    for (int turn = 0; turn < 3; turn++) {
-        hr_cache *c[2] = {NULL, NULL};
-        hr_error error;
-        for (int k = 0; k < 1 + (turn == 2); k++)
-            CHECK_OK(hr_cache_create(&c[k], 1 << 24, folder, most, &error), error);
-        for (int k = 0; k < 1 + (turn == 2); k++) {
-            for (int i = 0; i < MANY; i++)
-                put(c[k], i, 0);
-            CHECK(count_found(c[k], MANY) == MANY && stats(c[k]).unwritten > MANY / 2);
-        }
-        hr_cache_destroy(c[0]);
-        hr_cache_destroy(c[1]);
-        CHECK(bytes_in_folder() > most * 9 / 10 && bytes_in_folder() < most + 8000);
-    }
 }
 
 /* Like a full disk. The signal of the file size limit must not end the process. */

@@ -272,7 +272,7 @@ TEST(keys_are_noted_while_reading)
     for (size_t k = 0; f && k < 1 << 20; k++)
         fputc(byte_of(k), f);
     CHECK(f && fclose(f) == 0);
-    CHECK_OK(hr_cache_create(&cache, 1 << 20, NULL, INT64_MAX, &error), error);
+    CHECK_OK(hr_cache_create(&cache, 1 << 20, NULL, &error), error);
     CHECK_OK(hr_arena_create(&arena, &error), error);
     for (int threads = 0; threads < 3; threads += 2) {
         CHECK_OK(hr_pool_create(&pool, 0, &error), error);

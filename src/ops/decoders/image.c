@@ -51,5 +51,4 @@ const hr_op_def hr_op_decoders_image = {
     .out_count = 1,
     .lower = image_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
-    .flags = HR_OP_INDEXES,
 };

@@ -65,5 +65,4 @@ const hr_op_def hr_op_decoders_image_crop = {
     .check = image_crop_check,
     .lower = image_crop_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
-    .flags = HR_OP_INDEXES,
 };

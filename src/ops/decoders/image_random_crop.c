@@ -40,7 +40,7 @@ const hr_op_def hr_op_decoders_image_random_crop = {
            "of one file per sample (1-D, UINT8), the output is HWC.",
     .aliases = image_random_crop_aliases,
     .devices = "cpu|mixed",
-    .flags = HR_OP_RANDOM | HR_OP_INDEXES,
+    .flags = HR_OP_RANDOM,
     .args = image_random_crop_arg_defs,
     .args_size = sizeof(image_random_crop_args),
     .in = HR_INPUTS({.name = "data"}),

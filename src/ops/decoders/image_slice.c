@@ -97,5 +97,4 @@ const hr_op_def hr_op_decoders_image_slice = {
     .out_count = 1,
     .lower = image_slice_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
-    .flags = HR_OP_INDEXES,
 };
