@@ -16,8 +16,8 @@
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
 #   aarch64  make .cache/aarch64/python, which runs Python for aarch64 in QEMU, and install the wheel for aarch64 in it
-# A step does nothing if its result already exists. Concurrent runs wait for each other, but for those that each make the
-# environment of one framework.
+# A step does nothing if its result already exists. Concurrent runs wait for each other; runs for a framework wait only
+# for runs for the same one.
 set -eu
 cd "$(dirname "$0")/.."
 venv_python=.venv/bin/python

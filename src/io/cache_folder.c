@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "io/private_file.h"
@@ -320,10 +321,14 @@ bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key,
                           const hr_cache_location *location, void *value)
 {
     record r;
+    const struct iovec parts[] = {{&r, sizeof(r)}, {value, location->size}};
     int fd = atomic_load(&f->file[location->file].fd);
-    return hr_read_all(fd, &r, sizeof(r), location->offset) && record_good(f, &r) &&
+    ssize_t n;
+    do {
+        n = preadv(fd, parts, 2, (off_t)location->offset);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)(sizeof(r) + location->size) && record_good(f, &r) &&
            r.size == location->size && memcmp(&r.key, key, sizeof(*key)) == 0 &&
-           hr_read_all(fd, value, r.size, location->offset + (int64_t)sizeof(r)) &&
            r.check == hash_of(f, value, r.size);
 }
 

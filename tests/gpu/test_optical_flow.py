@@ -194,12 +194,29 @@ def test_memory_of_kept_sessions_is_given_up(fake: Any) -> None:
     assert Counts(fake.fake).wrong == 0
 
 
-def test_second_device(fake: Any) -> None:
-    pipe = Pipeline(1, 1, 1)
+def flow_of(samples: list[np.ndarray], device: int) -> Pipeline:
+    """A pipeline that gets the same samples in each iteration."""
+    pipe = Pipeline(len(samples), 1, device, prefetch_queue_depth=1)
     with pipe:
-        frames = fn.external_source(lambda: [SAMPLES[0]], layout="FHWC").gpu()
+        frames = fn.external_source(lambda: samples, layout="FHWC").gpu()
         pipe.set_outputs(fn.optical_flow(frames, device="gpu"))
-    np.testing.assert_array_equal(np.asarray(pipe.run()[0].as_cpu()[0]), sums(SAMPLES[0]))
+    return pipe
+
+
+def test_second_device(fake: Any) -> None:
+    """Sessions that are kept for one device leave another its own."""
+    many = flow_of([noise(2, 8, 16 + k, 3) for k in range(20)], 0)
+    many.run()
+    other = flow_of([SAMPLES[0]], 1)
+    other.run()
+    before = Counts(fake.fake)
+    assert before.alive > 10
+    for _ in range(4):
+        np.testing.assert_array_equal(np.asarray(other.run()[0].as_cpu()[0]), sums(SAMPLES[0]))
+    assert Counts(fake.fake).created <= before.created + 1  # one more may have been in flight
+    del many, other
+    after = Counts(fake.fake)
+    assert after.alive == 0 and after.wrong == 0
 
 
 WITHOUT = """

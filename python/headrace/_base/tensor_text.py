@@ -22,7 +22,7 @@ def format_tensor(tensor: Any, show_data: bool = True) -> str:
 
 
 def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
-    """Returns the text of a batch: elements, type, layout and shapes. Long lists are abbreviated."""
+    """Formats a batch as text: elements, type, layout and shapes. Long lists are abbreviated."""
     lines = []
     if show_data:
         gap = ", " if batch.ndim() == 0 else "," + "\n" * batch.ndim() + "    "

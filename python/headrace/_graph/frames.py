@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Readers of videos whose frames are resized or FLOAT: on a GPU, they are a reader of UINT8 frames, which are decoded
-there, and an operator that changes them there.
+"""Video readers with resized or FLOAT frames. On a GPU, such a reader becomes a reader of UINT8 frames, decoded there,
+and an operator that resizes or converts them.
 """
 
 from __future__ import annotations

@@ -31,9 +31,10 @@ static void mark_packets(hr_video *v)
         bool lost = key < 0 || (previous < 0 && (p->flags & HR_VIDEO_PACKET_LEADING));
         if (lost || p->pts < 0)
             p->flags |= HR_VIDEO_PACKET_HIDDEN;
-        if (p->pts == HR_VIDEO_NO_PTS)
-            p->pts = 0; /* hidden, so no one asks; kept tables have no unknown times */
     }
+    for (int32_t i = 0; i < v->count; i++)
+        if (v->packets[i].pts == HR_VIDEO_NO_PTS)
+            v->packets[i].pts = 0; /* hidden, so no one asks; kept tables have no unknown times */
 }
 
 static hr_status list_keys(hr_video *v, hr_error *error)

@@ -14,9 +14,10 @@ using flow::Buffer;
 using flow::Format;
 using flow::Session;
 
-constexpr int32_t KEPT_MAX = 16;    // sessions that nobody uses
+constexpr int32_t KEPT_MAX = 16;    // sessions of a device that nobody uses
 constexpr int32_t GRIDS_MAX = 16;   // entries in the library's lists
 constexpr int32_t DEVICES_MAX = 64; // whose limits are kept
+constexpr int32_t KEPT_ALL = KEPT_MAX * DEVICES_MAX;
 
 struct Grids {
     uint32_t size[GRIDS_MAX], count;
@@ -29,7 +30,7 @@ struct Limits {
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-Session *kept[KEPT_MAX]; // the first one was used longest ago
+Session *kept[KEPT_ALL]; // the first one was used longest ago
 int32_t kept_count;
 Limits limits_of[DEVICES_MAX];
 
@@ -106,7 +107,7 @@ hr_status read_list(const flow_functions *f, void *engine, int32_t limit, Grids 
 {
     TRY_FLOW(limits, engine, limit, NULL, &out->count);
     if (out->count < 1 || out->count > GRIDS_MAX)
-        return fail(error, HR_STATUS_ERROR, "the optical flow engine states no limits");
+        return fail(error, HR_STATUS_ERROR, "the optical flow engine did not report its limits");
     TRY_FLOW(limits, engine, limit, out->size, &out->count);
     return HR_STATUS_OK;
 }
@@ -215,7 +216,7 @@ hr_status make_buffer(const flow_functions *f, void *engine, int64_t width, int6
     out->data = (char *)(uintptr_t)f->buffer_address(out->handle);
     out->stride = strides.plane[0].row;
     if (!out->data || out->stride < width * (format == FLOW_FORMAT_GRAY ? 1 : 4))
-        return fail(error, HR_STATUS_ERROR, "the optical flow engine made an unknown buffer");
+        return fail(error, HR_STATUS_ERROR, "the optical flow engine returned an unusable buffer");
     return HR_STATUS_OK;
 }
 
@@ -395,14 +396,19 @@ hr_status flow::search(Session *s, int32_t current, bool temporal_hints, hr_erro
 void flow::give(Session *s)
 {
     Session *left = NULL;
-    int32_t oldest = 0;
+    int32_t oldest = -1, count = 0; // of this device
     if (hr_cuda_module()->event_record(s->format.device, s->done, s->stream, NULL) != HR_STATUS_OK)
         return; // nobody knows when its memory can be freed
     pthread_mutex_lock(&lock);
-    while (oldest < kept_count && kept[oldest]->format.device != s->format.device)
-        oldest++;
-    if (kept_count == KEPT_MAX)
-        left = oldest < kept_count ? remove_kept(oldest) : s;
+    for (int32_t i = kept_count - 1; i >= 0; i--)
+        if (kept[i]->format.device == s->format.device) {
+            oldest = i;
+            count++;
+        }
+    if (count == KEPT_MAX)
+        left = remove_kept(oldest);
+    else if (kept_count == KEPT_ALL)
+        left = s;
     if (left != s)
         kept[kept_count++] = s;
     pthread_mutex_unlock(&lock);

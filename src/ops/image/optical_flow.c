@@ -6,7 +6,8 @@
 
 static const hr_arg_def optical_flow_arg_defs[] = {
     HR_ARG(optical_flow_args, preset, FLOAT, 0, "0.0",
-           "Speed: below 0.375 slow and most exact, from 0.75 fast, otherwise in between.",
+           "Speed against accuracy: below 0.375 slowest and most accurate, from 0.75 fastest, "
+           "otherwise in between.",
            .min = 0, .max = 1),
     HR_ARG(optical_flow_args, output_grid, INT, 0, "4",
            "Width and height, in pixels, of the cells that have one vector each: 1, 2 or 4. GPUs "
@@ -19,7 +20,7 @@ static const hr_arg_def optical_flow_arg_defs[] = {
            "Whether the search begins with the vectors of the frame before. The first two frames "
            "of a sequence have no such hints."),
     HR_ARG(optical_flow_args, enable_external_hints, BOOL, 0, "False",
-           "Whether the second input has vectors near which to search. Without this, a second "
+           "Whether the second input contains vectors near which to search. Without this, a second "
            "input has no effect."),
     HR_ARG(optical_flow_args, image_type, IMAGE_TYPE, 0, "RGB",
            "Colours of the frames: RGB, BGR or GRAY. RGB and BGR have three channels, or four, of "
