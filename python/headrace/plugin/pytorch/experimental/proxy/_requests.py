@@ -29,7 +29,7 @@ class Request(NamedTuple):
         session: the iterator that it belongs to, or None.
         held: it runs only when it is asked for.
         shared: the inputs are in memory that nobody changes, and need not be copied.
-        failure: the error that explains why there are no inputs, or None.
+        failure: why there are no inputs: an error, or None.
     """
 
     key: Key
