@@ -19,19 +19,33 @@ typedef struct hr_bad {
     char *source, *op, *message;
 } hr_bad;
 
-static hr_bad *bad_slot(hr_pipeline *p)
+static int bad_order(const hr_bad *a, const hr_bad *b)
+{
+    if (a->iteration != b->iteration)
+        return a->iteration < b->iteration ? -1 : 1;
+    if (a->epoch != b->epoch)
+        return a->epoch < b->epoch ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Makes room for `bad` behind those that come before it: threads report in any order, and the list
+ * shall be the same with any number of them. NULL: the list is full, or out of memory. */
+static hr_bad *bad_slot(hr_pipeline *p, const hr_bad *bad)
 {
     if (p->bad_count == BAD_KEPT)
         return NULL;
     if (p->bad_count == p->bad_capacity) {
         int32_t capacity = HR_MAX(16, 2 * p->bad_capacity);
-        hr_bad *bad = hr_realloc(p->bad, (size_t)capacity, sizeof(*bad), NULL);
-        if (!bad)
+        hr_bad *list = hr_realloc(p->bad, (size_t)capacity, sizeof(*list), NULL);
+        if (!list)
             return NULL;
-        p->bad = bad;
+        p->bad = list;
         p->bad_capacity = capacity;
     }
-    return &p->bad[p->bad_count++];
+    int32_t at = p->bad_count++;
+    for (; at > 0 && bad_order(bad, &p->bad[at - 1]) < 0; at--)
+        p->bad[at] = p->bad[at - 1];
+    return &p->bad[at];
 }
 
 hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
@@ -98,7 +112,7 @@ static int quarantine(hr_pipeline *p, const char *source, const char *message)
 static void keep(hr_pipeline *p, const hr_bad *bad, const char *source, const char *op,
                  const char *message)
 {
-    hr_bad *slot = bad_slot(p);
+    hr_bad *slot = bad_slot(p, bad);
     if (!slot)
         return;
     *slot = *bad;

@@ -163,6 +163,29 @@ def test_skip_loses_and_repeats_nothing(mixed: Path) -> None:
     assert sorted(names(skipped)) == sorted(BAD)
 
 
+def test_any_number_of_threads_lists_the_same(mixed: Path) -> None:
+    def listed(threads: int) -> list[tuple[Any, ...]]:
+        pipe = resized(
+            mixed,
+            batch_size=16,
+            num_threads=threads,
+            on_error="skip",
+            max_image_pixels=PIXELS,
+            random_shuffle=True,
+        )
+        for _ in range(6):
+            pipe.run()
+        errors = [e for e in pipe.errors() if e["iteration"] < 6]  # later ones may be in flight
+        return [tuple(e.values()) for e in errors]
+
+    first = listed(1)
+    assert len(first) > 6
+    places = [(iteration, epoch, index) for iteration, index, epoch, *_ in first]
+    assert places == sorted(places)
+    for threads in (2, 8, 8):
+        assert listed(threads) == first
+
+
 @pytest.mark.parametrize("policy", ["replace", "skip"])
 def test_nothing_but_bad_files_is_an_error(policy: str, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()

@@ -71,7 +71,11 @@ class Observed:
         return self._core.explain()
 
     def errors(self) -> list[dict[str, Any]]:
-        """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action."""
+        """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action.
+
+        They are in the order of iteration, epoch and index, with any number of threads. The first 10,000 that
+        were found are kept.
+        """
         self.build()
         return json.loads(self._core.errors())
 
