@@ -93,6 +93,8 @@ def main() -> None:
                 break
     if rank == 0:
         print(f"{world} processes, {steps} steps, {seen} samples in all", flush=True)
+    # No process may end while a thread of Gloo still holds one of its tensors: Python would be gone.
+    dist.barrier()
     dist.destroy_process_group()
 
 
