@@ -15,12 +15,13 @@
 
 /* Positions by zigzag index. Runs that exceed the block end at its last position; values that are
  * not coefficients are stored after it. */
-static const uint8_t position[256] = {HR_JPEG_ZIGZAG(Z),
 #define X4(v) v, v, v, v
 #define X16(v) X4(v), X4(v), X4(v), X4(v)
-                                      X16(Z(63)),        X16(Z(63)), X16(Z(63)), X16(Z(63)),
-                                      X16(64),           X16(64),    X16(64),    X16(64),
-                                      X16(64),           X16(64),    X16(64),    X16(64)};
+#define X64(v) X16(v), X16(v), X16(v), X16(v)
+#define POSITIONS                                                                                  \
+    {                                                                                              \
+        HR_JPEG_ZIGZAG(Z), X64(Z(63)), X64(64), X64(64)                                            \
+    }
 
 enum { FAST_SHIFT = 64 - HR_JPEG_FAST_BITS };
 

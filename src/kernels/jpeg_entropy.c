@@ -3,13 +3,44 @@
 /* Huffman decoding of sequential JPEG. Its speed is bound by the dependency chain window -> table
  * -> shift. So a table entry covers up to two symbols and the lengths of their values; the values
  * are computed outside the chain. The refill is outside the chain too: the next index comes from
- * the bits before it, of which FAST_BITS are always left. */
+ * the bits before it, of which FAST_BITS are always left.
+ *
+ * What is outside the chain delays it where both need the same units. Most x86-64 CPUs have two for
+ * shifts. So fields of entries are loaded, not shifted out, and negative values are completed by
+ * the inverse DCT (hr_jpeg_coefs.less). */
 #include "kernels/jpeg_bits.h"
 #include "kernels/level.h"
 
 enum {
     COEFS = 96 /* 64 coefficients, and room for writes beyond the last; a multiple of 64 bytes */
 };
+
+/* One structure, so that one register points at both tables. `high` has the bits above a value, by
+ * 64 less its size. */
+static const struct {
+    uint8_t position[256];
+    int16_t high[64];
+} tables = {POSITIONS,
+#define HIGH(size) [64 - (size)] = -(1 << (size))
+            {HIGH(1), HIGH(2), HIGH(3), HIGH(4), HIGH(5), HIGH(6), HIGH(7), HIGH(8), HIGH(9),
+             HIGH(10), HIGH(11), HIGH(12), HIGH(13), HIGH(14), HIGH(15)}};
+
+/* Field `n` of an entry of `pair`, from the lowest byte. */
+INLINE uint32_t field(const uint64_t *entry, int n)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return ((const uint8_t *)entry)[n];
+#else
+    return (uint8_t)(*entry >> 8 * n);
+#endif
+}
+
+/* The value of the `-shift` bits on top of w, 1 to 15. It is coded in ones' complement, its sign
+ * bit inverted; so a negative value is less by 1 here. */
+INLINE int16_t value(uint64_t w, uint32_t shift)
+{
+    return (int16_t)(((int64_t)w >> (shift & 63)) ^ tables.high[shift]);
+}
 
 /* Reads a symbol that is not in the fast table, at zigzag index k. Returns the new index. */
 static uint32_t slow_symbol(bits *b, const hr_jpeg_huffman *t, uint32_t k, int16_t *coef)
@@ -25,50 +56,60 @@ static uint32_t slow_symbol(bits *b, const hr_jpeg_huffman *t, uint32_t k, int16
     else
         k += run + 1;
     if (coef && size > 0)
-        coef[position[k]] = (int16_t)extend(b->window << length, 0u - size);
+        coef[tables.position[k]] = value(b->window << length, 64 - size);
     b->window <<= length + size;
     b->count -= length + size;
     return k;
 }
 
-/* Decodes the AC coefficients of a block into zeroed memory (NULL: skips them). Returns the last
- * zigzag index written, or -1 for damage. The lowest byte of `sum` holds the bits taken since the
- * refill, the byte above it the zigzag index; higher bytes of entries do not affect these. The
- * second value is stored first: a missing one goes to the position of the first, which overwrites
- * it. */
+/* Gives bits back that were taken from the window. */
+INLINE void give_back(bits *b, uint32_t n)
+{
+    b->count += n;
+    b->window = load_be64(b->next - ((b->count + 7) >> 3)) << (-b->count & 7);
+}
+
+/* Takes one or two symbols at zigzag index k from the window; returns the new index. The second
+ * value is stored first: a missing one goes to the position of the first, which overwrites it. */
+INLINE uint32_t take(bits *b, const uint64_t *entry, uint32_t k, int16_t *coef, uint64_t *sum)
+{
+    uint64_t e = *entry, window = b->window;
+    b->window <<= e & 63;
+    *sum += e;
+    uint32_t first = k + field(entry, 7);
+    k += field(entry, 1);
+    if (coef) {
+        coef[tables.position[k]] = value(window << (field(entry, 2) & 63), field(entry, 3));
+        coef[tables.position[first]] = value(window << (field(entry, 4) & 63), field(entry, 5));
+    }
+    return k;
+}
+
+/* Decodes the AC coefficients of a block into zeroed memory (NULL: skips them); negative ones are
+ * stored less 1. Returns the last zigzag index written, or -1 for damage. The lowest byte of `sum`
+ * holds the bits taken since the refill; the higher bytes of entries do not affect it. */
 INLINE int32_t decode_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
 {
     uint32_t k = 0;
     bits r = *b;
     for (;;) {
-        uint32_t sum = k << 8, before = k;
-        uint64_t e = 0, window, index = r.window >> FAST_SHIFT;
+        uint64_t sum = 0;
+        const uint64_t *entry = &t->pair[r.window >> FAST_SHIFT];
         refill(&r);
         for (int i = 0; i < HR_JPEG_LOOKUPS; i++) {
-            window = r.window;
-            before = k;
-            e = t->pair[index];
-            r.window <<= e & 63;
-            index = r.window >> FAST_SHIFT;
-            sum += (uint32_t)e;
-            k = (uint8_t)(sum >> 8);
-            if (coef) {
-                uint32_t first = before + (uint32_t)(e >> 56);
-                coef[position[k]] = (int16_t)extend(window << (e >> 16 & 63), (uint32_t)(e >> 24));
-                coef[position[first]] =
-                    (int16_t)extend(window << (e >> 32 & 63), (uint32_t)(e >> 40));
-            }
+            if (i > 0)
+                entry = &t->pair[r.window >> FAST_SHIFT];
+            k = take(&r, entry, k, coef, &sum);
             if (k >= 63)
                 break;
         }
         r.count -= sum & 255;
         if (k < 63)
             continue;
-        uint32_t first = before + (uint32_t)(e >> 56);
+        uint32_t first = k - field(entry, 1) + field(entry, 7);
         if (__builtin_expect(first >= 63 && first < HR_JPEG_RUN_END, 0)) {
-            /* the block ended with the first symbol: give the second back */
-            r.window = window << (e >> 48 & 63);
-            r.count += (e & 63) - (e >> 48 & 63);
+            /* the block ended with the first symbol */
+            give_back(&r, field(entry, 0) - field(entry, 6));
             k = first;
         } else if (__builtin_expect(k >= HR_JPEG_RUN_SLOW, 0)) {
             *b = r;
@@ -165,7 +206,8 @@ bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
             if (last < 0)
                 return false;
             coef[0] = (int16_t)*predicted;
-            waiting[count++] = (hr_jpeg_coefs){block->dst, block->stride, coef, block->quant, last};
+            waiting[count++] =
+                (hr_jpeg_coefs){block->dst, block->stride, coef, block->quant, last, true};
             block->dst += block->step;
             turn = turn == WAITING ? 0 : turn + 1;
         }

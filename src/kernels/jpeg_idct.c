@@ -20,9 +20,15 @@ static inline int16_t scaled(int16_t coef, int16_t quant)
     return (int16_t)((uint32_t)coef * (uint32_t)quant);
 }
 
-static inline int16_t first_row(const int16_t *coef, const int16_t *quant, int c)
+static inline int16_t coef_at(const hr_jpeg_coefs *b, int at)
 {
-    return (int16_t)((uint32_t)scaled(coef[c], quant[c]) << PASS1_BITS);
+    int16_t v = b->coef[at];
+    return (int16_t)(v + (b->less && v < 0 && at > 0));
+}
+
+static inline int16_t first_row(const hr_jpeg_coefs *b, int c)
+{
+    return (int16_t)((uint32_t)scaled(coef_at(b, c), b->quant[c]) << PASS1_BITS);
 }
 
 static inline void idct_row(uint8_t *dst, int32_t v[8])
@@ -34,23 +40,23 @@ static inline void idct_row(uint8_t *dst, int32_t v[8])
 }
 
 /* Only DC: every sample is the same. */
-static inline void idct_dc(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant)
+static inline void idct_dc(const hr_jpeg_coefs *b)
 {
-    int v = (first_row(coef, quant, 0) + (1 << (PASS1_BITS + 2))) >> (PASS1_BITS + 3);
+    int v = (first_row(b, 0) + (1 << (PASS1_BITS + 2))) >> (PASS1_BITS + 3);
     uint64_t eight = 0x0101010101010101u * sample((int16_t)v);
     for (int y = 0; y < 8; y++)
-        memcpy(dst + (size_t)y * stride, &eight, 8);
+        memcpy(b->dst + (size_t)y * b->stride, &eight, 8);
 }
 
 /* Only the first row of coefficients: all rows of samples are the same. */
-static inline void idct_flat(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant)
+static inline void idct_flat(const hr_jpeg_coefs *b)
 {
     int32_t row[8];
     for (int c = 0; c < 8; c++)
-        row[c] = first_row(coef, quant, c);
-    idct_row(dst, row);
+        row[c] = first_row(b, c);
+    idct_row(b->dst, row);
     for (int y = 1; y < 8; y++)
-        memcpy(dst + (size_t)y * stride, dst, 8);
+        memcpy(b->dst + (size_t)y * b->stride, b->dst, 8);
 }
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
@@ -127,23 +133,30 @@ static inline void store_rows(uint8_t *dst, size_t stride, const __m256i out[8])
     }
 }
 
-static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
-                        int32_t last)
+static inline void idct(const hr_jpeg_coefs *b)
 {
-    if (last == 0) {
-        idct_dc(dst, stride, coef, quant);
+    if (b->last == 0) {
+        idct_dc(b);
         return;
     }
-    const __m256i *in = (const __m256i *)(const void *)coef;
-    const __m256i *by = (const __m256i *)(const void *)quant;
+    const __m256i *in = (const __m256i *)(const void *)b->coef;
+    const __m256i *by = (const __m256i *)(const void *)b->quant;
     /* no array that is copied in a loop: gcc makes 16-byte moves through memory of it */
     __m256i v04 = _mm256_load_si256(in), v17 = _mm256_load_si256(in + 1);
     __m256i v53 = _mm256_load_si256(in + 2), v26 = _mm256_load_si256(in + 3);
     __m256i v[4], out[8], below = _mm256_or_si256(_mm256_or_si256(v17, v53), v26);
     below = _mm256_or_si256(below, _mm256_permute2x128_si256(v04, v04, 0x81));
     if (_mm256_testz_si256(below, below)) {
-        idct_flat(dst, stride, coef, quant);
+        idct_flat(b);
         return;
+    }
+    if (b->less) {
+        const __m256i but_first =
+            _mm256_setr_epi16(0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+        v04 = _mm256_sub_epi16(v04, _mm256_and_si256(_mm256_srai_epi16(v04, 15), but_first));
+        v17 = _mm256_sub_epi16(v17, _mm256_srai_epi16(v17, 15));
+        v53 = _mm256_sub_epi16(v53, _mm256_srai_epi16(v53, 15));
+        v26 = _mm256_sub_epi16(v26, _mm256_srai_epi16(v26, 15));
     }
     v04 = _mm256_mullo_epi16(v04, _mm256_load_si256(by));
     v17 = _mm256_mullo_epi16(v17, _mm256_load_si256(by + 1));
@@ -159,7 +172,7 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
     __m256i y73 = _mm256_permute4x64_epi64(v[3], _MM_SHUFFLE(1, 3, 0, 2));
     idct_8(out, v[0], _mm256_unpacklo_epi16(y15, y73), _mm256_unpackhi_epi16(y15, y73),
            _mm256_shuffle_epi8(y26, interleave), CONST_BITS + PASS1_BITS + 3);
-    store_rows(dst, stride, out);
+    store_rows(b->dst, b->stride, out);
 }
 
 #elif defined(HR_SSE2)
@@ -233,64 +246,66 @@ static inline void store_two(uint8_t *dst, size_t stride, __m128i first, __m128i
     _mm_storel_epi64((__m128i *)(void *)(dst + stride), _mm_unpackhi_epi64(v, v));
 }
 
-static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
-                        int32_t last)
+static inline void idct(const hr_jpeg_coefs *b)
 {
-    const __m128i *in = (const __m128i *)(const void *)coef;
-    const __m128i *by = (const __m128i *)(const void *)quant;
-    if (last == 0) {
-        idct_dc(dst, stride, coef, quant);
+    const __m128i *in = (const __m128i *)(const void *)b->coef;
+    const __m128i *by = (const __m128i *)(const void *)b->quant;
+    if (b->last == 0) {
+        idct_dc(b);
         return;
     }
     __m128i below = in[1], v[8], x[8];
     for (int i = 2; i < 8; i++)
         below = _mm_or_si128(below, in[i]);
     if (hr_bytes_zero(below)) {
-        idct_flat(dst, stride, coef, quant);
+        idct_flat(b);
         return;
     }
-    for (int i = 0; i < 8; i++)
-        v[i] = _mm_mullo_epi16(in[i], by[i]);
+    __m128i all = _mm_set1_epi16((int16_t)-b->less), less = _mm_insert_epi16(all, 0, 0);
+    for (int i = 0; i < 8; i++) {
+        less = _mm_and_si128(_mm_srai_epi16(in[i], 15), i == 0 ? less : all);
+        v[i] = _mm_mullo_epi16(_mm_sub_epi16(in[i], less), by[i]);
+    }
     idct_8(x, v[0], v[1], v + 2, v + 4, v + 6, CONST_BITS - PASS1_BITS);
     const __m128i v17[2] = {_mm_unpacklo_epi16(x[1], x[7]), _mm_unpackhi_epi16(x[1], x[7])};
     const __m128i v53[2] = {_mm_unpacklo_epi16(x[5], x[3]), _mm_unpackhi_epi16(x[5], x[3])};
     const __m128i v26[2] = {_mm_unpacklo_epi16(x[2], x[6]), _mm_unpackhi_epi16(x[2], x[6])};
     idct_8(v, x[0], x[4], v17, v53, v26, CONST_BITS + PASS1_BITS + 3);
     for (size_t i = 0; i < 4; i++)
-        store_two(dst + 2 * i * stride, stride, v[2 * i], v[2 * i + 1]);
+        store_two(b->dst + 2 * i * b->stride, b->stride, v[2 * i], v[2 * i + 1]);
 }
 
 #else
 
-static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
-                        int32_t last)
+static inline void idct(const hr_jpeg_coefs *b)
 {
     int32_t v[64], below = 0;
-    if (last == 0) {
-        idct_dc(dst, stride, coef, quant);
+    if (b->last == 0) {
+        idct_dc(b);
         return;
     }
     for (int i = 8; i < 64; i++)
-        below |= coef[i];
+        below |= b->coef[i];
     if (below == 0) {
-        idct_flat(dst, stride, coef, quant);
+        idct_flat(b);
         return;
     }
     for (int c = 0; c < 8; c++) {
         for (int r = 0; r < 8; r++)
-            v[8 * r + c] = scaled(coef[HR_JPEG_POSITION(r, c)], quant[HR_JPEG_POSITION(r, c)]);
+            v[8 * r + c] =
+                scaled(coef_at(b, HR_JPEG_POSITION(r, c)), b->quant[HR_JPEG_POSITION(r, c)]);
         hr_jpeg_idct_1d(v + c, v + c + 8, v + c + 16, v + c + 24, v + c + 32, v + c + 40,
                         v + c + 48, v + c + 56, CONST_BITS - PASS1_BITS);
     }
     for (int r = 0; r < 8; r++)
-        idct_row(dst + (size_t)r * stride, v + 8 * r);
+        idct_row(b->dst + (size_t)r * b->stride, v + 8 * r);
 }
 
 #endif
 
 void HR_LEVELED(hr__jpeg_idct)(const hr_jpeg_coefs *b)
 {
-    idct(b->dst, b->stride, b->coef, b->quant, b->last);
+    idct(b);
 }
 
 #if !defined(HR_LEVEL_v4)
@@ -406,6 +421,12 @@ void HR_LEVELED(hr__jpeg_idct_two)(const hr_jpeg_coefs *blocks)
         HR_LEVELED(hr__jpeg_idct)(&blocks[0]);
         HR_LEVELED(hr__jpeg_idct)(&blocks[1]);
         return;
+    }
+    if (blocks[0].less) {
+        v04 = _mm512_mask_sub_epi16(v04, 0xFFFEFFFE, v04, _mm512_srai_epi16(v04, 15));
+        v17 = _mm512_sub_epi16(v17, _mm512_srai_epi16(v17, 15));
+        v53 = _mm512_sub_epi16(v53, _mm512_srai_epi16(v53, 15));
+        v26 = _mm512_sub_epi16(v26, _mm512_srai_epi16(v26, 15));
     }
     v04 = _mm512_mullo_epi16(v04, load_two(by_a, by_b, 0));
     v17 = _mm512_mullo_epi16(v17, load_two(by_a, by_b, 1));

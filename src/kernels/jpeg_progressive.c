@@ -5,6 +5,8 @@
 #include "kernels/jpeg_bits.h"
 #include "kernels/level.h"
 
+static const uint8_t position[256] = POSITIONS;
+
 typedef struct symbol {
     uint32_t run; /* advance of the zigzag index, or HR_JPEG_RUN_END */
     uint32_t size;

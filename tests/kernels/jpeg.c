@@ -99,6 +99,16 @@ TEST(idct_is_one)
     }
 }
 
+/* Stores the negative values as the decoder of sequential scans does. */
+static void lessen(hr_jpeg_coefs blocks[2], int16_t coef[2][64])
+{
+    for (int k = 0; k < 2; k++) {
+        blocks[k].less = true;
+        for (int i = 1; i < 64; i++)
+            coef[k][i] = (int16_t)(coef[k][i] - (coef[k][i] < 0));
+    }
+}
+
 /* Two blocks, side by side, one by one at the lowest level, and in all ways at the others. */
 TEST(idct_levels_agree)
 {
@@ -119,6 +129,8 @@ TEST(idct_levels_agree)
         level(0)->jpeg_idct(&blocks[1]);
         blocks[0].dst = got;
         blocks[1].dst = got + 8;
+        if (round % 2)
+            lessen(blocks, coef);
         for (int i = 0; i < 6; i++) {
             const hr_kernels *k = level(i / 2);
             if (!k)
