@@ -14,6 +14,44 @@ namespace
 
 constexpr int THREADS = 256; // one subsequence each
 constexpr uint32_t WARP = 32;
+constexpr int PAIRS = 5; // look-ups of a row
+
+// An entry of an AC table in shared memory covers one or two symbols. From the lowest byte: bits of
+// both; bits of the first; how far the first advances the position in the block; how far both do.
+// These select the bytes that are used: both symbols, the first alone, or nothing.
+enum { TAKE_BOTH = 0x3210, TAKE_FIRST = 0x2111, TAKE_NONE = 0x4444 };
+
+// The first symbol of a pair has fewer bits than the index, and advances by at most 16.
+enum { FIRST_BITS = HR_JPEG_DEVICE_FAST_BITS - 1, FIRST_MOVE = 16 };
+
+__device__ __forceinline__ uint32_t pair_of(const uint32_t *fast, uint32_t i)
+{
+    uint32_t first = fast[i], bits = first & 63, move = first >> 24;
+    uint32_t alone = move << 16 | bits << 8;
+    if (move >= HR_JPEG_END || bits > FIRST_BITS)
+        return first == 0 ? 0 : alone | move << 24 | bits;
+    uint32_t second = fast[(i << bits) & (HR_JPEG_DEVICE_FAST_SIZE - 1)];
+    bool whole = bits + (second >> 8 & 31) <= HR_JPEG_DEVICE_FAST_BITS &&
+                 bits + (second & 63) < 32; // its code; all that a row may shift at once
+    second = whole ? second : 0;
+    return alone | (move + (second >> 24)) << 24 | (bits + (second & 63));
+}
+
+// Turns AC tables into tables of pairs.
+template <int TABLES>
+__device__ void pair_up(hr_jpeg_shared<TABLES> *s, const hr_jpeg_device_image *image)
+{
+    constexpr int OWN = HR_JPEG_DEVICE_FAST_SIZE / THREADS;
+    for (int t = image->dc_count; t < image->dc_count + image->ac_count; t++) {
+        uint32_t *fast = s->fast + t * HR_JPEG_DEVICE_FAST_SIZE, pairs[OWN];
+        for (int k = 0; k < OWN; k++)
+            pairs[k] = pair_of(fast, threadIdx.x + (uint32_t)(k * THREADS));
+        __syncthreads();
+        for (int k = 0; k < OWN; k++)
+            fast[threadIdx.x + (uint32_t)(k * THREADS)] = pairs[k];
+    }
+    __syncthreads();
+}
 
 // The thread blocks of an image; none if the state is known at the beginning of each subsequence.
 HR_JPEG_HD uint32_t groups_of(const hr_jpeg_device_image *image)
@@ -56,10 +94,11 @@ struct follower {
         if (z == 0)
             take(&w, hr_jpeg_look(&lookup, both & 0xFFFF, w.v0));
 #pragma unroll
-        for (int k = 0; k < HR_JPEG_ROW; k++) {
+        for (int k = 0; k < PAIRS; k++) {
             bool more = z < 64 && bits.used < limit;
-            e = hr_jpeg_fast(&lookup, both >> 16, w.v0);
-            e = more ? e : 0;
+            bool second = z < 64 - FIRST_MOVE && bits.used + FIRST_BITS < limit;
+            uint32_t bytes = second ? TAKE_BOTH : more ? TAKE_FIRST : TAKE_NONE;
+            e = __byte_perm(hr_jpeg_fast(&lookup, both >> 16, w.v0), 0, bytes);
             take(&w, e);
         }
         if (e == 0 && z < 64 && bits.used < limit)
@@ -221,6 +260,7 @@ __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0)
         q.count = 0;
     __syncthreads();
+    pair_up(&shared, image);
     hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
     hr_jpeg_range r;
     r.known = true;
@@ -246,6 +286,8 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
     const hr_jpeg_device_image *image = &b->images[i];
     const hr_jpeg_table *tables = b->tables + (size_t)i * HR_JPEG_TABLES_MAX;
     hr_jpeg_share<THREADS>(&shared, image, tables);
+    __syncthreads();
+    pair_up(&shared, image);
     hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
     uint32_t rounds = HR_JPEG_ROUNDS;
     for (uint32_t first = 1; first < groups && rounds > 0; first += THREADS) {
