@@ -164,7 +164,7 @@ def test_skip_loses_and_repeats_nothing(mixed: Path) -> None:
 
 
 def test_any_number_of_threads_lists_the_same(mixed: Path) -> None:
-    def listed(threads: int) -> list[tuple[Any, ...]]:
+    def listed(threads: int) -> list[tuple[int | str, ...]]:
         pipe = resized(
             mixed,
             batch_size=16,

@@ -38,9 +38,14 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
     p->cut(&b->counted, subs);
     p->cut(&b->dc, subs * 3);
     p->cut(&b->predicted, subs * 3);
+    size_t begin = p->used;
+    p->cut(&b->pieces, strips * HR_JPEG_PIECES); // until the parts begin
+    size_t end = p->used;
+    p->used = begin;
     p->cut(&b->owner, blocks);
     p->cut(&b->coefs, blocks * 64);
     p->cut(&b->planes, blocks * 64 + PLANES_PAD);
+    p->used = max(p->used, end);
 }
 
 // Sums of the images' work, as the kernels compute them. Only the number of blocks of a whole batch

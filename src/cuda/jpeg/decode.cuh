@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Shared by the kernels of this folder. The launches of a batch, in order and without waiting on
-// the host: tables, unstuff, synchronise, join (once per batch); coefficients, predictions,
+// the host: tables, fetch, unstuff, synchronise, join (once per batch); coefficients, predictions,
 // transform, color (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
@@ -28,7 +28,8 @@ enum {
     // rounds in which synchronising may follow an image's scan from thread block to thread block;
     // photographs need at most about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_IMAGES = 4096 // of a batch
+    HR_JPEG_IMAGES = 4096, // of a batch
+    HR_JPEG_PIECES = 18    // of 16 bytes that are fetched for a strip
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
@@ -59,6 +60,7 @@ typedef struct hr_jpeg_batch {
     // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
     // in the file is stuffing
     uint32_t *strips;
+    uint4 *pieces; // HR_JPEG_PIECES of each strip; in the memory of the part
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
     uint32_t *counted;  // blocks that end before it in the image
@@ -110,8 +112,8 @@ typedef tiles::ShareOf<HR_JPEG_IMAGES> hr_jpeg_tiles;
 // memory that idle ones would take time.
 template <typename TilesOf>
 static uint32_t hr_jpeg_launch(void (*kernel)(hr_jpeg_batch, const hr_jpeg_tiles),
-                           const hr_jpeg_batch *b, unsigned threads, cudaStream_t stream,
-                           TilesOf tiles_of)
+                               const hr_jpeg_batch *b, unsigned threads, cudaStream_t stream,
+                               TilesOf tiles_of)
 {
     hr_jpeg_tiles share;
     tiles::fill(&share, (int)(b->to - b->from),

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Copies the bytes of scans without stuffed zeros, from host or device memory. One thread block per
-// image processes strips of 256 bytes, one per thread: it loads the strips together, counts their
-// data bytes, and stores the data in words. A word belongs to the strip in which it begins.
+// Copies the bytes of scans without stuffed zeros, from host or device memory, in two launches: one
+// fetches them, the other removes stuffing. In the second, one thread block per image processes
+// strips of 256 bytes, one per thread: it loads the strips together, counts their data bytes, and
+// stores the data in words. A word belongs to the strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
 {
 
 constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
-constexpr uint32_t BEHIND = 8;  // bytes after a strip that its last word may need
-constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
-constexpr uint32_t AT_ONCE = 9; // ... that a thread loads at a time
-constexpr uint32_t ROW = 73;    // words; odd, to avoid bank conflicts
+constexpr uint32_t BEHIND = 8;              // bytes after a strip that its last word may need
+constexpr uint32_t PIECES = HR_JPEG_PIECES; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
+constexpr uint32_t AT_ONCE = 9;             // ... that a thread loads at a time
+constexpr uint32_t FETCHERS = 16;           // thread blocks
+constexpr uint32_t ROW = 73;                // words; odd, to avoid bank conflicts
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
 constexpr uint32_t FILL_BYTES =
     256; // fill bytes before a marker, at most; the host decodes files with more
@@ -20,7 +22,9 @@ constexpr uint32_t NONE = UINT32_MAX;
 
 struct strip {
     const hr_jpeg_device_segment *segment;
-    const uint32_t *window; // the loaded bytes
+    const uint4 *pieces; // what is loaded of the file ...
+    uint32_t count;
+    const uint32_t *window; // ... and where it is then
     uint32_t at;            // the strip's first byte in `window`
     uint32_t raw;           // ... and in the file
     uint32_t length, known; // bytes of the strip; and with the bytes loaded after it
@@ -80,6 +84,10 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
     r.last = r.segment->raw_end - r.raw <= STRIP;
     r.length = min(STRIP, r.segment->raw_end - r.raw);
     r.known = min(STRIP + BEHIND, r.segment->raw_end - r.raw);
+    uintptr_t begin = (uintptr_t)(image->raw + r.raw) - !r.first;
+    r.at = (uint32_t)(begin % 16) + !r.first;
+    r.pieces = (const uint4 *)(begin - begin % 16);
+    r.count = (r.at + r.known + 15) / 16;
     return r;
 }
 
@@ -172,38 +180,76 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     return end >= segment->bit + ahead;
 }
 
-// Keeps several loads in flight, because the latency of host memory is high.
-__device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *const *from,
-                                            const uint32_t *pieces)
+// The image that strip `number` of the batch belongs to.
+__device__ uint32_t image_of(const hr_jpeg_batch *b, uint32_t number)
 {
-    for (uint32_t first = threadIdx.x; first < THREADS * PIECES; first += THREADS * AT_ONCE) {
-        uint4 v[AT_ONCE];
-#pragma unroll
-        for (uint32_t k = 0; k < AT_ONCE; k++) {
-            uint32_t i = (first + k * THREADS) / PIECES, piece = (first + k * THREADS) % PIECES;
-            if (piece < pieces[i])
-                v[k] = __ldg(from[i] + piece);
+    uint32_t low = 0, high = b->count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (b->work[middle].strip <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// Fetches the pieces of all strips. Several loads are in flight, because the latency of host memory
+// is high; but a few thread blocks suffice for PCIe, and leave the rest to kernels that compute.
+__global__ void __launch_bounds__(THREADS) fetch(hr_jpeg_batch b)
+{
+    __shared__ const uint4 *from[THREADS];
+    __shared__ uint32_t pieces[THREADS];
+    uint32_t t = threadIdx.x, all = b.work[b.count].strip;
+    for (uint32_t base = blockIdx.x * THREADS; base < all; base += gridDim.x * THREADS) {
+        uint32_t number = base + t;
+        pieces[t] = 0;
+        if (number < all) {
+            uint32_t i = image_of(&b, number);
+            strip s = find_strip(&b.images[i], number - b.work[i].strip);
+            from[t] = s.pieces;
+            pieces[t] = s.count;
         }
+        __syncthreads();
+        uint4 *to = b.pieces + (size_t)base * PIECES;
+        for (uint32_t first = t; first < THREADS * PIECES; first += THREADS * AT_ONCE) {
+            uint4 v[AT_ONCE];
 #pragma unroll
-        for (uint32_t k = 0; k < AT_ONCE; k++) {
-            uint32_t i = (first + k * THREADS) / PIECES, piece = (first + k * THREADS) % PIECES;
-            uint32_t *to = windows + i * ROW + 4 * piece;
-            if (piece >= pieces[i])
-                continue;
-            to[0] = v[k].x;
-            to[1] = v[k].y;
-            to[2] = v[k].z;
-            to[3] = v[k].w;
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                uint32_t at = first + k * THREADS, i = at / PIECES;
+                if (at % PIECES < pieces[i])
+                    v[k] = __ldg(from[i] + at % PIECES);
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++) {
+                uint32_t at = first + k * THREADS;
+                if (at % PIECES < pieces[at / PIECES])
+                    to[at] = v[k];
+            }
         }
+        __syncthreads();
+    }
+}
+
+// Copies strips to shared memory.
+__device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *strips, uint32_t count)
+{
+#pragma unroll 6
+    for (uint32_t i = threadIdx.x; i < count * PIECES; i += THREADS) {
+        uint32_t *to = windows + i / PIECES * ROW + 4 * (i % PIECES);
+        uint4 v = strips[i];
+        to[0] = v.x;
+        to[1] = v.y;
+        to[2] = v.z;
+        to[3] = v.w;
     }
 }
 
 __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
 {
-    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], pieces[THREADS], ended;
-    __shared__ const uint4 *from[THREADS];
+    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], ended;
     const hr_jpeg_device_image *image = &b.images[blockIdx.x];
-    uint32_t *strips = b.strips + b.work[blockIdx.x].strip;
+    uint32_t strip_first = b.work[blockIdx.x].strip, *strips = b.strips + strip_first;
     uint32_t t = threadIdx.x, total = 0, all;
     bool bad = false;
     if (t == 0)
@@ -212,13 +258,9 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
         uint32_t number = base + t, data = 0, stop = NONE;
         bool mine = number < image->strips;
         strip s = find_strip(image, mine ? number : 0);
-        uintptr_t begin = (uintptr_t)(image->raw + s.raw) - !s.first;
         s.window = windows + t * ROW;
-        s.at = (uint32_t)(begin % 16) + !s.first;
-        from[t] = (const uint4 *)(begin - begin % 16);
-        pieces[t] = mine ? (s.at + s.known + 15) / 16 : 0;
-        __syncthreads();
-        load_strips(windows, from, pieces);
+        load_strips(windows, b.pieces + (size_t)(strip_first + base) * PIECES,
+                    min(THREADS, image->strips - base));
         __syncthreads();
         if (mine)
             data = count_data(s, &stop);
@@ -255,6 +297,7 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
 {
+    HR_CUDA_LAUNCH(fetch, FETCHERS, THREADS, stream, *b);
     HR_CUDA_LAUNCH(unstuff, b->count, THREADS, stream, *b);
     return cudaGetLastError();
 }
