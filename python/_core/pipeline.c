@@ -58,9 +58,23 @@ typedef struct create_args {
     const char *on_error;
     Py_ssize_t host_memory_limit, read_ahead_limit, device_memory_limit;
     long long seed, max_image_pixels, index_memory_limit;
-    int fuse, strict, set_affinity, run_here;
+    int fuse, strict, set_affinity, run_here, index_transcode;
     PyObject *checkpoint, *quarantine, *trace, *index_cache;
 } create_args;
+
+static int take_on_error(const char *word, hr_on_error *out)
+{
+    static const char *const words[] = {"raise", "replace", "skip"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *out = (hr_on_error)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "on_error must be \"raise\", \"replace\" or \"skip\", not \"%s\"", word);
+    return -1;
+}
 
 static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
 {
@@ -85,6 +99,7 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "device_id",
                             "device_memory_limit",
                             "run_here",
+                            "index_transcode",
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
@@ -92,15 +107,17 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLLOOOOiinp:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOiinpp:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
             &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
-            &o->cpu_level, &o->device_id, &a->device_memory_limit, &a->run_here))
+            &o->cpu_level, &o->device_id, &a->device_memory_limit, &a->run_here,
+            &a->index_transcode))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
     o->run_here = a->run_here;
+    o->index_transcode = a->index_transcode;
     o->strict = a->strict;
     o->set_affinity = a->set_affinity;
     o->max_image_pixels = a->max_image_pixels;
@@ -113,16 +130,7 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     o->host_memory_limit = (size_t)a->host_memory_limit;
     o->read_ahead_limit = (size_t)a->read_ahead_limit;
     o->device_memory_limit = (size_t)a->device_memory_limit;
-    static const char *const words[] = {"raise", "replace", "skip"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(a->on_error, words[i]) == 0) {
-            o->on_error = (hr_on_error)i;
-            return 0;
-        }
-    }
-    PyErr_Format(PyExc_ValueError,
-                 "on_error must be \"raise\", \"replace\" or \"skip\", not \"%s\"", a->on_error);
-    return -1;
+    return take_on_error(a->on_error, &o->on_error);
 }
 
 /* Encodes a path for the file system; 0 or -1. `*bytes` is a new reference or NULL. */

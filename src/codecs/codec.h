@@ -31,6 +31,7 @@ typedef struct hr_image_info {
                               counts as 3) */
     int32_t bits;          /* per element: 8, 16, or 32 for floats, of which 1 is white */
     int32_t orientation;   /* EXIF, 1 .. 8 */
+    bool progressive;      /* JPEG: a progressive file, Huffman-coded */
     bool luma;             /* of colours, the file holds luma, which is what one channel means */
     bool refused;          /* `open` or `read` rejected the file, so `decode` need not try the same
                               method */

@@ -8,6 +8,7 @@
 #include "codecs/exif.h"
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/decoder.h"
+#include "codecs/jpeg/transcode.h"
 #include "core/note.h"
 #include "io/cache.h"
 #include "codecs/jpeg/check.h"
@@ -67,6 +68,7 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
             break;
         if (hr_jpeg_segment_is_frame(s.marker) && !frame) {
             HR_TRY(read_frame(&s, info, error));
+            info->progressive = s.marker == MARKER_SOF2;
             frame = true;
         } else if (s.marker == MARKER_APP1 && !exif && s.size >= 6 &&
                    memcmp(s.data, "Exif\0\0", 6) == 0) {
@@ -307,7 +309,14 @@ static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_i
     return HR_STATUS_OK;
 }
 
-/* ---- our own decoder, with the index that was kept of the file ---- */
+/* ---- our own decoder, with what the cache has of the file ---- */
+
+/* What our own decoders read. */
+typedef struct source {
+    hr_jpeg_file file; /* or the baseline file that the cache has of it */
+    hr_buffer *buffer; /* that contains its bytes, or NULL */
+    hr_cache *cache;   /* of its index; NULL: it has none */
+} source;
 
 typedef struct indexed_reader {
     hr_jpeg_reader *inner;
@@ -319,27 +328,53 @@ typedef struct indexed_reader {
 } indexed_reader;
 
 /* The key of the file, which is kept with its bytes if these stay the same. */
-static hr_hash key_of(const hr_cache *cache, const uint8_t *bytes, size_t size, const hr_op_call *c)
+static hr_hash key_of(const source *s)
 {
-    hr_buffer *buffer = c->n_in > 0 ? c->in[0].buffer : NULL;
+    const hr_jpeg_file *f = &s->file;
     hr_note note;
-    if (buffer && hr_buffer_get_note(buffer, bytes, size, &note))
+    if (s->buffer && hr_buffer_get_note(s->buffer, f->bytes, f->size, &note))
         return (hr_hash){{note.word[0], note.word[1]}};
-    hr_hash key = hr_cache_key(cache, bytes, size);
-    if (buffer)
-        hr_buffer_put_note(buffer, bytes, size, (hr_note){{key.word[0], key.word[1]}});
+    hr_hash key = hr_cache_key(s->cache, f->bytes, f->size);
+    if (s->buffer)
+        hr_buffer_put_note(s->buffer, f->bytes, f->size, (hr_note){{key.word[0], key.word[1]}});
     return key;
 }
 
+/* The baseline file of a progressive one, from the cache or made for it, in the arena. */
+static bool find_baseline(const source *s, hr_op_call *c, hr_jpeg_file *out)
+{
+    hr_hash key = key_of(s);
+    if (hr_cache_get_file(s->cache, &key, c->arena, &out->bytes, &out->size))
+        return hr_jpeg_stands_for(*out, s->file);
+    if (!hr_task_transcodes(c->task) || !hr_jpeg_transcode(s->file, c, out))
+        return false;
+    hr_cache_put_file(s->cache, &key, out->bytes, out->size);
+    return true;
+}
+
+static source source_of(const uint8_t *bytes, size_t size, const hr_image_info *info, hr_op_call *c)
+{
+    source s = {.file = {bytes, size},
+                .buffer = c->n_in > 0 ? c->in[0].buffer : NULL,
+                .cache = hr_task_cache(c->task)};
+    if (!s.cache || !info->progressive)
+        return s;
+    hr_jpeg_file baseline;
+    if (hr_cache_has_folder(s.cache) && find_baseline(&s, c, &baseline))
+        return (source){.file = baseline, .cache = s.cache};
+    s.cache = NULL; /* progressive files have no index */
+    return s;
+}
+
 /* The known entries of the file's index, with capacity for all of them. */
-static hr_status index_find(hr_jpeg_index *index, hr_hash *key, hr_cache *cache,
-                            const uint8_t *bytes, size_t size, const hr_op_call *c, hr_error *error)
+static hr_status index_find(hr_jpeg_index *index, hr_hash *key, const source *s, hr_arena *arena,
+                            hr_error *error)
 {
     const uint8_t *packed;
     size_t packed_size;
-    HR_TRY(hr_jpeg_index_make(index, size, c->arena, error));
-    *key = key_of(cache, bytes, size, c);
-    if (hr_cache_get(cache, key, c->arena, &packed, &packed_size))
+    HR_TRY(hr_jpeg_index_make(index, s->file.size, arena, error));
+    *key = key_of(s);
+    if (hr_cache_get(s->cache, key, arena, &packed, &packed_size))
         hr_jpeg_index_unpack(index, packed, packed_size);
     return HR_STATUS_OK;
 }
@@ -351,13 +386,13 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
     indexed_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
     if (!r)
         return HR_STATUS_NO_MEMORY;
-    *r = (indexed_reader){
-        .left = request->window.h, .cache = hr_task_cache(c->task), .arena = c->arena};
+    source s = source_of(bytes, size, info, c);
+    *r = (indexed_reader){.left = request->window.h, .cache = s.cache, .arena = c->arena};
     if (r->cache)
-        HR_TRY(index_find(&r->index, &r->key, r->cache, bytes, size, c, error));
+        HR_TRY(index_find(&r->index, &r->key, &s, c->arena, error));
     *reader = r;
-    return hr_jpeg_open(bytes, size, info, request, r->cache ? &r->index : NULL, c, &r->inner,
-                        error);
+    return hr_jpeg_open(s.file.bytes, s.file.size, info, request, r->cache ? &r->index : NULL, c,
+                        &r->inner, error);
 }
 
 /* After the last row, when no damage was found. */
@@ -421,15 +456,14 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
     hr_jpeg_device_picture *picture = hr_arena_alloc(lasting, sizeof(*picture), error);
     if (!picture)
         return HR_STATUS_NO_MEMORY;
-    hr_cache *cache = hr_task_cache(c->task);
-    const hr_buffer *buffer = c->n_in > 0 ? c->in[0].buffer : NULL;
+    source s = source_of(bytes, size, info, c);
     hr_jpeg_index index = {0};
-    picture->size = size;
-    picture->keyed = cache != NULL;
-    if (cache)
-        HR_TRY(index_find(&index, &picture->key, cache, bytes, size, c, error));
-    HR_TRY(hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
-                                  buffer && hr_buffer_pinned(buffer), staging, &picture->image,
+    picture->size = s.file.size;
+    picture->keyed = s.cache != NULL;
+    if (s.cache)
+        HR_TRY(index_find(&index, &picture->key, &s, c->arena, error));
+    HR_TRY(hr_jpeg_device_prepare(s.file.bytes, s.file.size, info, request, s.cache ? &index : NULL,
+                                  s.buffer && hr_buffer_pinned(s.buffer), staging, &picture->image,
                                   error));
     hr_jpeg_device_coded(picture, out);
     return HR_STATUS_OK;

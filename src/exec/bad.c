@@ -192,6 +192,11 @@ hr_cache *hr_task_cache(const hr_task *task)
     return task && task->pipeline ? task->pipeline->cache : NULL;
 }
 
+bool hr_task_transcodes(const hr_task *task)
+{
+    return task && task->pipeline && task->pipeline->options.index_transcode;
+}
+
 hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
 {
     hr_text t = {0};

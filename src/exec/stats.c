@@ -100,6 +100,22 @@ static void append_seconds(hr_text *t, const char *key, int64_t ns)
     hr_text_append(t, "\"%s\": %.6f, ", key, (double)ns * 1e-9);
 }
 
+static void append_index(hr_text *t, const hr_cache_stats *s)
+{
+    hr_text_append(t,
+                   "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
+                   "\"index_misses\": %lld, \"index_made\": %lld, \"index_refused\": %lld, "
+                   "\"index_unwritten\": %lld, \"index_ignored\": %lld, ",
+                   (long long)s->values, (long long)s->bytes, (long long)s->hits,
+                   (long long)s->misses, (long long)s->made, (long long)s->refused,
+                   (long long)s->unwritten, (long long)s->ignored);
+    hr_text_append(t,
+                   "\"transcoded_hits\": %lld, \"transcoded_misses\": %lld, "
+                   "\"transcoded_made\": %lld, \"transcoded_unwritten\": %lld, ",
+                   (long long)s->file_hits, (long long)s->file_misses, (long long)s->files_made,
+                   (long long)s->files_unwritten);
+}
+
 hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
 {
     char named[HR_NODE_TEXT_SIZE];
@@ -128,13 +144,7 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
                    "\"cache_limit\": %lld, \"cache_refused\": %lld, ",
                    (long long)s.sum.cache_hits, (long long)s.kept.items, (long long)s.kept.bytes,
                    (long long)s.kept.limit, (long long)s.kept.refused);
-    hr_text_append(&t,
-                   "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
-                   "\"index_misses\": %lld, \"index_made\": %lld, \"index_refused\": %lld, "
-                   "\"index_unwritten\": %lld, \"index_ignored\": %lld, ",
-                   (long long)s.index.values, (long long)s.index.bytes, (long long)s.index.hits,
-                   (long long)s.index.misses, (long long)s.index.made, (long long)s.index.refused,
-                   (long long)s.index.unwritten, (long long)s.index.ignored);
+    append_index(&t, &s.index);
     hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
                    s.lent, s.peak);
     for (int32_t i = 0; i < p->plan->order_count; i++) {

@@ -45,6 +45,7 @@ struct hr_cache {
     size_t limit;
     atomic_size_t used;
     atomic_int_least64_t hits, misses, made, refused, unwritten;
+    atomic_int_least64_t file_hits, file_misses, files_made, files_unwritten;
     hr_cache_folder *folder;
 };
 
@@ -243,8 +244,8 @@ static bool read_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot
     return false;
 }
 
-bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
-                  size_t *size)
+static bool get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
+                size_t *size)
 {
     slot s = {.size = 0};
     bool found = look_up(cache, key, arena, &s);
@@ -252,7 +253,6 @@ bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const ui
         found = look_up(cache, key, arena, &s);
     if (found && s.file != IN_MEMORY)
         found = read_file(cache, key, arena, &s);
-    atomic_fetch_add_explicit(found ? &cache->hits : &cache->misses, 1, memory_order_relaxed);
     if (!found)
         return false;
     *value = s.at.value;
@@ -260,17 +260,60 @@ bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const ui
     return true;
 }
 
+bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
+                  size_t *size)
+{
+    bool found = get(cache, key, arena, value, size);
+    atomic_fetch_add_explicit(found ? &cache->hits : &cache->misses, 1, memory_order_relaxed);
+    return found;
+}
+
+bool hr_cache_get_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
+                       size_t *size)
+{
+    bool found = cache->folder && get(cache, key, arena, value, size);
+    atomic_fetch_add_explicit(found ? &cache->file_hits : &cache->file_misses, 1,
+                              memory_order_relaxed);
+    return found;
+}
+
+bool hr_cache_has_folder(const hr_cache *cache)
+{
+    return cache->folder != NULL;
+}
+
+/* Whether the value is to be kept: it is not too long, and longer than the one that is there. */
+static bool worth_keeping(hr_cache *cache, const hr_hash *key, size_t size)
+{
+    slot s = {.size = 0};
+    return size > 0 && size <= HR_CACHE_VALUE_MAX &&
+           (!look_up(cache, key, NULL, &s) || s.size < size);
+}
+
+/* Appends the value to the folder; `made` counts new keys. False if it cannot be written. */
+static bool put_in_folder(hr_cache *cache, const hr_hash *key, const void *value, size_t size,
+                          atomic_int_least64_t *made)
+{
+    hr_cache_location location;
+    if (!cache->folder || !hr_cache_folder_append(cache->folder, key, value, size, &location))
+        return false;
+    slot s = slot_at(key, &location);
+    atomic_fetch_add(made, insert(cache, &s));
+    return true;
+}
+
+void hr_cache_put_file(hr_cache *cache, const hr_hash *key, const void *value, size_t size)
+{
+    if (worth_keeping(cache, key, size) &&
+        !put_in_folder(cache, key, value, size, &cache->files_made))
+        atomic_fetch_add(&cache->files_unwritten, 1);
+}
+
 void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t size)
 {
-    slot s = {.size = 0}, fresh = {.key = *key, .size = (uint32_t)size, .file = IN_MEMORY};
-    hr_cache_location location;
-    if (size == 0 || size > HR_CACHE_VALUE_MAX || (look_up(cache, key, NULL, &s) && s.size >= size))
+    slot fresh = {.key = *key, .size = (uint32_t)size, .file = IN_MEMORY};
+    if (!worth_keeping(cache, key, size) || put_in_folder(cache, key, value, size, &cache->made))
         return;
-    if (cache->folder && hr_cache_folder_append(cache->folder, key, value, size, &location)) {
-        s = slot_at(key, &location);
-        atomic_fetch_add(&cache->made, insert(cache, &s));
-        return;
-    }
     atomic_fetch_add(&cache->unwritten, cache->folder != NULL);
     if (!reserve(cache, size + BLOCK_EXTRA)) {
         atomic_fetch_add(&cache->refused, 1);
@@ -292,7 +335,11 @@ void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out)
                             .misses = atomic_load(&cache->misses),
                             .made = atomic_load(&cache->made),
                             .refused = atomic_load(&cache->refused),
-                            .unwritten = atomic_load(&cache->unwritten)};
+                            .unwritten = atomic_load(&cache->unwritten),
+                            .file_hits = atomic_load(&cache->file_hits),
+                            .file_misses = atomic_load(&cache->file_misses),
+                            .files_made = atomic_load(&cache->files_made),
+                            .files_unwritten = atomic_load(&cache->files_unwritten)};
     if (cache->folder)
         out->ignored = hr_cache_folder_ignored(cache->folder);
     for (int i = 0; i < PARTS; i++) {

@@ -2,7 +2,8 @@
  * Copyright The Headrace authors */
 /* A cache of small values. The key is the hash of the bytes that a value was made from. Values are
  * in memory, up to a limit, or in a folder that processes share. A longer value replaces a shorter
- * one; nothing is evicted. */
+ * one; nothing is evicted. Values that are whole files are kept in a folder only, and counted
+ * separately. */
 #ifndef HR_IO_CACHE_H
 #define HR_IO_CACHE_H
 
@@ -18,6 +19,7 @@ typedef struct hr_cache_stats {
     int64_t refused;   /* values not kept because memory was full */
     int64_t unwritten; /* values that could not be written to the folder: memory only */
     int64_t ignored;   /* files in the folder that are not used (cache_folder.h) */
+    int64_t file_hits, file_misses, files_made, files_unwritten;
 } hr_cache_stats;
 
 /* `limit`: bytes of memory. `folder`: created if it does not exist; NULL: memory only. */
@@ -33,9 +35,17 @@ bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const ui
                   size_t *size);
 /* Never fails: a value that cannot be kept is dropped. */
 void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t size);
+/* Whether it has a folder. Without one it has no files, either. */
+bool hr_cache_has_folder(const hr_cache *cache);
+/* The same for a value that is a whole file; one that cannot be written is dropped. */
+bool hr_cache_get_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
+                       size_t *size);
+void hr_cache_put_file(hr_cache *cache, const hr_hash *key, const void *value, size_t size);
 void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out);
 
 /* The cache of the task's pipeline, or NULL (exec/bad.c). */
 hr_cache *hr_task_cache(const hr_task *task);
+/* Whether the task's pipeline puts transcoded files into the cache. */
+bool hr_task_transcodes(const hr_task *task);
 
 #endif

@@ -3,6 +3,7 @@
 /* Pipelines over JPEG files give the same bytes with and without indices, on several threads, while
  * indices are made, extended, and shared by two pipelines through a folder. */
 #include "exec/fixture.h"
+#include "io/cache.h"
 #include "unit/codec_help.h"
 
 enum { FILES = 9, BATCH = 3, BATCHES = 4 * FILES / BATCH };
@@ -125,6 +126,74 @@ TEST(two_pipelines_in_a_folder)
     }
     fixture_remove(&f);
     strcpy(f.dir, cache);
+    fixture_remove(&f);
+}
+
+/* ---- baseline files in the place of progressive ones ---- */
+
+static uint8_t *encode(int w, int h, int sampling, bool is_progressive, size_t *size)
+{
+    help_jpeg j = {.w = w,
+                   .h = h,
+                   .channels = 3,
+                   .quality = 90,
+                   .sampling = {sampling, sampling},
+                   .progressive = is_progressive};
+    uint8_t *pixels = calloc((size_t)(w * h), 3);
+    for (int i = 0; i < 3 * w * h; i++)
+        pixels[i] = (uint8_t)(i * 7 + i / w);
+    uint8_t *file = help_encode_jpeg(&j, pixels, size);
+    free(pixels);
+    return file;
+}
+
+/* Whether the pictures are those of the files when the folder has this value for each. */
+static bool same_with(const fixture *f, const run *plain, const uint8_t *file, size_t size,
+                      const uint8_t *value, size_t value_size)
+{
+    run with;
+    char folder[128], command[256];
+    hr_cache *cache;
+    snprintf(folder, sizeof folder, "%s-cache", f->dir);
+    bool good = hr_cache_create(&cache, 1 << 20, folder, NULL) == HR_STATUS_OK;
+    hr_hash key = hr_cache_key(cache, file, size);
+    hr_cache_put_file(cache, &key, value, value_size);
+    hr_cache_destroy(cache);
+    hr_pipeline *p = start(f, 2, -1, folder);
+    good = good && take_all(p, &with) && memcmp(&with, plain, sizeof with) == 0 &&
+           counter(p, "transcoded_hits") > 0 && counter(p, "bad_samples") == 0;
+    hr_pipeline_destroy(p);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command) == 0 && good;
+}
+
+TEST(hostile_values_in_the_place_of_files)
+{
+    fixture f;
+    run plain;
+    char path[128];
+    size_t size, sizes[5];
+    uint8_t *file = encode(200, 150, 2, true, &size), *values[5];
+    fixture_make(&f, FILES);
+    for (int i = 0; i < FILES; i++)
+        fixture_write(fixture_path(&f, i, path), file, size);
+    hr_pipeline *p = start(&f, 1, 0, NULL);
+    CHECK(take_all(p, &plain));
+    hr_pipeline_destroy(p);
+    values[0] = encode(200, 150, 2, false, &sizes[0]); /* the right one */
+    values[1] = encode(150, 200, 2, false, &sizes[1]);
+    values[2] = encode(200, 150, 1, false, &sizes[2]);
+    values[3] = encode(200, 150, 2, true, &sizes[3]);
+    values[4] = malloc(sizes[4] = 5000);
+    for (size_t i = 0; i < sizes[4]; i++)
+        values[4][i] = (uint8_t)help_random();
+    for (int i = 0; i < 5; i++)
+        CHECK(same_with(&f, &plain, file, size, values[i], sizes[i]));
+    for (size_t cut = 1; cut < sizes[0] / 4; cut += 1 + cut / 2)
+        CHECK(same_with(&f, &plain, file, size, values[0], cut));
+    for (int i = 0; i < 5; i++)
+        free(values[i]);
+    free(file);
     fixture_remove(&f);
 }
 

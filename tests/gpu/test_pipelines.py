@@ -24,7 +24,7 @@ import pytest
 from photos import encoded
 from PIL import Image
 
-from headrace import Pipeline, StreamPolicy, _graph, fn, ops, pipeline_def, types
+from headrace import Pipeline, StreamPolicy, _graph, cli, fn, ops, pipeline_def, types
 from headrace._graph import schema
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
@@ -57,6 +57,44 @@ def assert_equal(left: Any, right: Any) -> None:
         assert a.layout() == b.layout() and a.shape() == b.shape()
         for x, y in zip(arrays(a), arrays(b), strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+PICTURES = """
+import sys
+import numpy as np
+from headrace import Pipeline, fn
+
+pipe = Pipeline(batch_size=5, num_threads=2, device_id=0, index_cache=sys.argv[2])
+with pipe:
+    files, _ = fn.readers.file(file_root=sys.argv[1])
+    pipe.set_outputs(fn.decoders.image(files, device="mixed"))
+print(sum((np.asarray(picture) == 0x80).all() for picture in pipe.run()[0].as_cpu()))
+"""
+
+
+def test_progressive_files(fake: Any, tmp_path: Path) -> None:
+    """The device decodes those that were transcoded, and no others."""
+    root, cache = tmp_path / "root", tmp_path / "cache"
+    (root / "class0").mkdir(parents=True)
+    for i in range(5):
+        exif = Image.Exif()
+        exif[0x0112] = 1 + i
+        data = encoded(i, size=(150, 120), progressive=True, subsampling=i % 3, exif=exif)
+        (root / "class0" / f"{i}.jpg").write_bytes(data)
+
+    def on_device() -> int:
+        command = [sys.executable, "-c", PICTURES, str(root), str(cache)]
+        env = {**os.environ, "HEADRACE_FAKE_JPEG": "grey"}  # what the device decodes is grey
+        return int(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+
+    assert on_device() == 0
+    assert cli.main(["index", str(root), "--cache", str(cache), "--transcode", "--no-progress"]) == 0
+    assert on_device() == 5
+    plain = training(root, False, index_memory_limit=0)
+    pipe = training(root, True, index_cache=cache, device_id=0)  # the device reports damage
+    for _ in range(3):
+        assert_equal(plain.run(), pipe.run())
+    assert pipe.stats()["transcoded_hits"] >= 15
 
 
 @pipeline_def(batch_size=6, num_threads=2, seed=5)

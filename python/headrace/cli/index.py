@@ -22,6 +22,9 @@ DESCRIPTION = (
     "fast as later ones. Existing indices are skipped, so the command can be interrupted\n"
     "and started again. Several can run at the same time.\n"
     "\n"
+    "With --transcode, progressive files are also stored in FOLDER as baseline files with the same\n"
+    "pixels, for which there are indices and which a GPU decodes.\n"
+    "\n"
     "If PATH is a file, it is a TFRecord file, a RecordIO file or a tar archive; INDEX is the\n"
     "index file that is made for its reader (default: PATH with the extension .idx)."
 )
@@ -61,6 +64,7 @@ def _pipeline(files: list[str], args: argparse.Namespace) -> Any:
         index_cache=args.cache,
         quarantine=args.bad,
     )
+    pipe._config.options["index_transcode"] = args.transcode  # not an argument of Pipeline
     with pipe:
         jpegs, _ = fn.readers.file(files=files, pad_last_batch=True, name="Reader")
         pixel = fn.decoders.image_crop(
@@ -70,7 +74,7 @@ def _pipeline(files: list[str], args: argparse.Namespace) -> Any:
     return pipe
 
 
-def _run(pipe: Any, count: int, show_progress: bool) -> None:
+def _run(pipe: Any, count: int, args: argparse.Namespace) -> None:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -85,23 +89,29 @@ def _run(pipe: Any, count: int, show_progress: bool) -> None:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("files, {task.fields[made]:,} indices made"),
+        TextColumn("files, {task.fields[made]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
-        disable=not show_progress,
+        disable=args.no_progress,
     ) as progress:
-        task = progress.add_task("index", total=count, made=0)
+        task = progress.add_task("index", total=count, made=_done(pipe.stats(), args.transcode))
         for done in range(_BATCH, count + _BATCH, _BATCH):
             pipe.run()
             if progress.disable:
                 continue
-            progress.update(task, completed=min(done, count), made=_stored(pipe.stats()))
+            made = _done(pipe.stats(), args.transcode)
+            progress.update(task, completed=min(done, count), made=made)
 
 
 def _stored(stats: dict[str, Any]) -> int:
     """How many indices were made and written."""
     return max(stats["index_made"] - stats["index_unwritten"], 0)
+
+
+def _done(stats: dict[str, Any], transcode: bool) -> str:
+    transcoded = f", {stats['transcoded_made']:,} files transcoded" if transcode else ""
+    return f"{_stored(stats):,} indices made{transcoded}"
 
 
 def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
@@ -114,12 +124,13 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
         print(f"... and {len(bad) - _SHOWN:,} more bad files", file=sys.stderr)
     others = max(count - stats["index_made"] - len(bad), 0)
     print(
-        f"{count:,} files: {_stored(stats):,} indices made, {others:,} files had one or do not need one, "
+        f"{count:,} files: {_done(stats, args.transcode)}, {others:,} files had one or do not need one, "
         f"{len(bad):,} bad files"
     )
-    if stats["index_unwritten"]:
+    if stats["index_unwritten"] or stats["transcoded_unwritten"]:
+        what = "indices and transcoded files" if args.transcode else "indices"
         raise UserError(
-            f"could not write all indices to {args.cache}: is the disk full, or the folder read-only? "
+            f"could not write all {what} to {args.cache}: is the disk full, or the folder read-only? "
             "Those that are missing are made when the command runs again"
         )
     return 0
@@ -150,6 +161,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", metavar="FOLDER", help="folder in which the indices of JPEG files are stored"
     )
+    parser.add_argument(
+        "--transcode",
+        action="store_true",
+        help="also store progressive JPEG files as baseline files in the folder of --cache",
+    )
     parser.add_argument("--bad", metavar="FILE", help="append the names of bad files to FILE")
     add_threads(parser)
     add_no_progress(parser)
@@ -172,9 +188,9 @@ def run(args: argparse.Namespace) -> int:
     except (RuntimeError, ValueError) as error:
         raise UserError(str(error).splitlines()[0]) from None
     try:
-        _run(pipe, len(files), not args.no_progress)
+        _run(pipe, len(files), args)
     except KeyboardInterrupt:
-        print(f"stopped; {_stored(pipe.stats()):,} indices were made and stored", file=sys.stderr)
+        print(f"stopped; {_done(pipe.stats(), args.transcode)} and stored", file=sys.stderr)
         raise
     except RuntimeError as error:
         if len({bad["source"] for bad in pipe.errors()}) < len(files):
