@@ -93,7 +93,7 @@ def main() -> None:
                 break
     if rank == 0:
         print(f"{world} processes, {steps} steps, {seen} samples in all", flush=True)
-    # No process may end while a thread of Gloo still holds one of its tensors: Python would be gone.
+    # A process should not exit while a thread of Gloo still holds one of its tensors: releasing it then aborts.
     dist.barrier()
     dist.destroy_process_group()
 

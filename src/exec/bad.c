@@ -15,6 +15,7 @@
 
 typedef struct hr_bad {
     int64_t iteration, index, epoch;
+    int32_t sample;     /* position in the batch */
     const char *action; /* "raised", "replaced", "skipped", "warning" */
     char *source, *op, *message;
 } hr_bad;
@@ -23,17 +24,26 @@ static int bad_order(const hr_bad *a, const hr_bad *b)
 {
     if (a->iteration != b->iteration)
         return a->iteration < b->iteration ? -1 : 1;
-    if (a->epoch != b->epoch)
-        return a->epoch < b->epoch ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return (a->sample > b->sample) - (a->sample < b->sample);
+}
+
+static void free_texts(hr_bad *bad)
+{
+    hr_free(bad->source);
+    hr_free(bad->op);
+    hr_free(bad->message);
 }
 
 /* Makes room for `bad` behind those that come before it: threads report in any order, and the list
- * shall be the same with any number of them. NULL: the list is full, or out of memory. */
+ * shall be the same with any number of them. The entries of one sample are reported one after
+ * another. A full list loses its last entry. NULL: `bad` would be that one, or out of memory. */
 static hr_bad *bad_slot(hr_pipeline *p, const hr_bad *bad)
 {
-    if (p->bad_count == BAD_KEPT)
-        return NULL;
+    if (p->bad_count == BAD_KEPT) {
+        if (bad_order(bad, &p->bad[BAD_KEPT - 1]) >= 0)
+            return NULL;
+        free_texts(&p->bad[--p->bad_count]);
+    }
     if (p->bad_count == p->bad_capacity) {
         int32_t capacity = HR_MAX(16, 2 * p->bad_capacity);
         hr_bad *list = hr_realloc(p->bad, (size_t)capacity, sizeof(*list), NULL);
@@ -132,6 +142,7 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
     hr_bad bad = {.iteration = task->iteration->number,
                   .index = item.index,
                   .epoch = item.epoch,
+                  .sample = s->index,
                   .action = action};
     int code = quarantine(p, source, message);
     pthread_mutex_lock(&p->lock);
@@ -149,11 +160,8 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
 
 void hr__bad_fini(hr_pipeline *p)
 {
-    for (int32_t i = 0; i < p->bad_count; i++) {
-        hr_free(p->bad[i].source);
-        hr_free(p->bad[i].op);
-        hr_free(p->bad[i].message);
-    }
+    for (int32_t i = 0; i < p->bad_count; i++)
+        free_texts(&p->bad[i]);
     hr_free(p->bad);
     if (p->quarantine >= 0)
         close(p->quarantine);

@@ -55,7 +55,7 @@ typedef struct hr_jpeg_coefs {
     size_t stride;               /* bytes between rows of samples */
     const int16_t *coef, *quant; /* in the order of HR_JPEG_POSITION, aligned to 64 bytes */
     int32_t last;                /* index in zigzag order after which all are zero */
-    bool less;                   /* negative values, but for the first, are stored less 1 */
+    bool ones_complement;        /* negative values, except DC, are in ones' complement: v - 1 */
 } hr_jpeg_coefs;
 
 /* A table of quantisers q for the forward DCT, in natural order. */

@@ -7,7 +7,7 @@
  *
  * What is outside the chain delays it where both need the same units. Most x86-64 CPUs have two for
  * shifts. So fields of entries are loaded, not shifted out, and negative values are completed by
- * the inverse DCT (hr_jpeg_coefs.less). */
+ * the inverse DCT (hr_jpeg_coefs.ones_complement). */
 #include "kernels/jpeg_bits.h"
 #include "kernels/level.h"
 
@@ -39,7 +39,7 @@ INLINE uint32_t field(const uint64_t *entry, int n)
  * bit inverted; so a negative value is less by 1 here. */
 INLINE int16_t value(uint64_t w, uint32_t shift)
 {
-    return (int16_t)(((int64_t)w >> (shift & 63)) ^ tables.high[shift]);
+    return (int16_t)(((int64_t)w >> shift) ^ tables.high[shift]);
 }
 
 /* Reads a symbol that is not in the fast table, at zigzag index k. Returns the new index. */

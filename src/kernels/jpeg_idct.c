@@ -23,7 +23,7 @@ static inline int16_t scaled(int16_t coef, int16_t quant)
 static inline int16_t coef_at(const hr_jpeg_coefs *b, int at)
 {
     int16_t v = b->coef[at];
-    return (int16_t)(v + (b->less && v < 0 && at > 0));
+    return (int16_t)(v + (b->ones_complement && v < 0 && at > 0));
 }
 
 static inline int16_t first_row(const hr_jpeg_coefs *b, int c)
@@ -150,7 +150,7 @@ static inline void idct(const hr_jpeg_coefs *b)
         idct_flat(b);
         return;
     }
-    if (b->less) {
+    if (b->ones_complement) {
         const __m256i but_first =
             _mm256_setr_epi16(0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
         v04 = _mm256_sub_epi16(v04, _mm256_and_si256(_mm256_srai_epi16(v04, 15), but_first));
@@ -261,7 +261,7 @@ static inline void idct(const hr_jpeg_coefs *b)
         idct_flat(b);
         return;
     }
-    __m128i all = _mm_set1_epi16((int16_t)-b->less), less = _mm_insert_epi16(all, 0, 0);
+    __m128i all = _mm_set1_epi16((int16_t)-b->ones_complement), less = _mm_insert_epi16(all, 0, 0);
     for (int i = 0; i < 8; i++) {
         less = _mm_and_si128(_mm_srai_epi16(in[i], 15), i == 0 ? less : all);
         v[i] = _mm_mullo_epi16(_mm_sub_epi16(in[i], less), by[i]);
@@ -422,7 +422,7 @@ void HR_LEVELED(hr__jpeg_idct_two)(const hr_jpeg_coefs *blocks)
         HR_LEVELED(hr__jpeg_idct)(&blocks[1]);
         return;
     }
-    if (blocks[0].less) {
+    if (blocks[0].ones_complement) {
         v04 = _mm512_mask_sub_epi16(v04, 0xFFFEFFFE, v04, _mm512_srai_epi16(v04, 15));
         v17 = _mm512_sub_epi16(v17, _mm512_srai_epi16(v17, 15));
         v53 = _mm512_sub_epi16(v53, _mm512_srai_epi16(v53, 15));

@@ -272,8 +272,8 @@ typedef struct hr_kernels {
     bool (*jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
     /* The next `mcus` MCUs of a pass; moves its coefficients and masks on. False: damage. */
     bool (*jpeg_pass)(struct hr_jpeg_scan *scan, struct hr_jpeg_pass *pass, int32_t mcus);
-    /* Inverse DCT of one block, and of two. The bytes are those of libjpeg-turbo's accurate integer
-     * DCT on x86-64, also where 16 bits overflow. */
+    /* Inverse DCT of one block, and of two, whose `ones_complement` is the same. The bytes are
+     * those of libjpeg-turbo's accurate integer DCT on x86-64, also where 16 bits overflow. */
     void (*jpeg_idct)(const struct hr_jpeg_coefs *block);
     void (*jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);
     /* The forward DCT of one block, quantised; `coef` as in hr_jpeg_coefs. */

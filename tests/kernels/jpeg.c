@@ -103,7 +103,7 @@ TEST(idct_is_one)
 static void lessen(hr_jpeg_coefs blocks[2], int16_t coef[2][64])
 {
     for (int k = 0; k < 2; k++) {
-        blocks[k].less = true;
+        blocks[k].ones_complement = true;
         for (int i = 1; i < 64; i++)
             coef[k][i] = (int16_t)(coef[k][i] - (coef[k][i] < 0));
     }

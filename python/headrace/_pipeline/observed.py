@@ -73,8 +73,8 @@ class Observed:
     def errors(self) -> list[dict[str, Any]]:
         """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action.
 
-        They are in the order of iteration, epoch and index, with any number of threads. The first 10,000 that
-        were found are kept.
+        They are in the order of iterations and, in a batch, of samples, with any number of threads. The first 10,000
+        are listed. Samples of batches that are prepared in advance are listed, too, so a later call may insert entries.
         """
         self.build()
         return json.loads(self._core.errors())

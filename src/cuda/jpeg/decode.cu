@@ -39,7 +39,7 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
     p->cut(&b->dc, subs * 3);
     p->cut(&b->predicted, subs * 3);
     size_t begin = p->used;
-    p->cut(&b->pieces, strips * HR_JPEG_PIECES); // until the parts begin
+    p->cut(&b->fetched, strips * HR_JPEG_PIECES); // until the parts begin
     size_t end = p->used;
     p->used = begin;
     p->cut(&b->owner, blocks);

@@ -60,7 +60,7 @@ typedef struct hr_jpeg_batch {
     // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
     // in the file is stuffing
     uint32_t *strips;
-    uint4 *pieces; // HR_JPEG_PIECES of each strip; in the memory of the part
+    uint4 *fetched; // HR_JPEG_PIECES of each strip, until the parts begin
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
     uint32_t *counted;  // blocks that end before it in the image

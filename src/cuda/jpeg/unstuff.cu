@@ -13,8 +13,9 @@ constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
 constexpr uint32_t BEHIND = 8;              // bytes after a strip that its last word may need
 constexpr uint32_t PIECES = HR_JPEG_PIECES; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
 constexpr uint32_t AT_ONCE = 9;             // ... that a thread loads at a time
-constexpr uint32_t FETCHERS = 16;           // thread blocks
+constexpr uint32_t FETCHERS = 12;           // thread blocks
 constexpr uint32_t ROW = 73;                // words; odd, to avoid bank conflicts
+static_assert(PIECES % AT_ONCE == 0, "fetch takes whole turns");
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
 constexpr uint32_t FILL_BYTES =
     256; // fill bytes before a marker, at most; the host decodes files with more
@@ -22,9 +23,9 @@ constexpr uint32_t NONE = UINT32_MAX;
 
 struct strip {
     const hr_jpeg_device_segment *segment;
-    const uint4 *pieces; // what is loaded of the file ...
+    const uint4 *from; // the 16-byte pieces of the file around it (fetch)
     uint32_t count;
-    const uint32_t *window; // ... and where it is then
+    const uint32_t *window; // its copy in shared memory (unstuff)
     uint32_t at;            // the strip's first byte in `window`
     uint32_t raw;           // ... and in the file
     uint32_t length, known; // bytes of the strip; and with the bytes loaded after it
@@ -86,7 +87,7 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
     r.known = min(STRIP + BEHIND, r.segment->raw_end - r.raw);
     uintptr_t begin = (uintptr_t)(image->raw + r.raw) - !r.first;
     r.at = (uint32_t)(begin % 16) + !r.first;
-    r.pieces = (const uint4 *)(begin - begin % 16);
+    r.from = (const uint4 *)(begin - begin % 16);
     r.count = (r.at + r.known + 15) / 16;
     return r;
 }
@@ -195,35 +196,36 @@ __device__ uint32_t image_of(const hr_jpeg_batch *b, uint32_t number)
 }
 
 // Fetches the pieces of all strips. Several loads are in flight, because the latency of host memory
-// is high; but a few thread blocks suffice for PCIe, and leave the rest to kernels that compute.
+// is high; but a few thread blocks suffice for PCIe, and leave the multiprocessors to kernels that
+// compute.
 __global__ void __launch_bounds__(THREADS) fetch(hr_jpeg_batch b)
 {
     __shared__ const uint4 *from[THREADS];
-    __shared__ uint32_t pieces[THREADS];
+    __shared__ uint32_t counts[THREADS];
     uint32_t t = threadIdx.x, all = b.work[b.count].strip;
     for (uint32_t base = blockIdx.x * THREADS; base < all; base += gridDim.x * THREADS) {
         uint32_t number = base + t;
-        pieces[t] = 0;
+        counts[t] = 0;
         if (number < all) {
             uint32_t i = image_of(&b, number);
             strip s = find_strip(&b.images[i], number - b.work[i].strip);
-            from[t] = s.pieces;
-            pieces[t] = s.count;
+            from[t] = s.from;
+            counts[t] = s.count;
         }
         __syncthreads();
-        uint4 *to = b.pieces + (size_t)base * PIECES;
+        uint4 *to = b.fetched + (size_t)base * PIECES;
         for (uint32_t first = t; first < THREADS * PIECES; first += THREADS * AT_ONCE) {
             uint4 v[AT_ONCE];
 #pragma unroll
             for (uint32_t k = 0; k < AT_ONCE; k++) {
                 uint32_t at = first + k * THREADS, i = at / PIECES;
-                if (at % PIECES < pieces[i])
+                if (at % PIECES < counts[i])
                     v[k] = __ldg(from[i] + at % PIECES);
             }
 #pragma unroll
             for (uint32_t k = 0; k < AT_ONCE; k++) {
                 uint32_t at = first + k * THREADS;
-                if (at % PIECES < pieces[at / PIECES])
+                if (at % PIECES < counts[at / PIECES])
                     to[at] = v[k];
             }
         }
@@ -259,7 +261,7 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
         bool mine = number < image->strips;
         strip s = find_strip(image, mine ? number : 0);
         s.window = windows + t * ROW;
-        load_strips(windows, b.pieces + (size_t)(strip_first + base) * PIECES,
+        load_strips(windows, b.fetched + (size_t)(strip_first + base) * PIECES,
                     min(THREADS, image->strips - base));
         __syncthreads();
         if (mine)
