@@ -383,9 +383,9 @@ typedef struct hr_pipeline_options {
     /* No worker threads: hr_pipeline_run does the work, on the thread that calls it. num_threads is
      * 1 then. Cheapest for a small graph that is fed and run once in a while. */
     bool run_here;
-    /* A progressive JPEG file that is decoded on the CPU is first written to index_cache as a
-     * baseline file, with the same pixels, unless it is there or damaged. All pipelines with this
-     * folder then decode the baseline file. */
+    /* Stores each progressive JPEG file that is decoded in the folder of indices as a baseline file
+     * with the same pixels, which all pipelines with this folder then decode. Damaged files, and
+     * files that the folder already has, are skipped. Without a folder, this has no effect. */
     bool index_transcode;
 } hr_pipeline_options;
 

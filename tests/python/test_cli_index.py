@@ -49,11 +49,11 @@ def test_all_and_once(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     cache = tmp_path / "cache"
     assert cli.main(["index", str(root), "--cache", str(cache), "--threads", "3"]) == 0
     out = capsys.readouterr().out
-    assert out == f"{COUNT} files: {COUNT} indices made, 0 files had one or do not need one, 0 bad files\n"
+    assert out == f"{COUNT} files: {COUNT} indices made, 0 files had an index or do not need one, 0 bad files\n"
     size = sum(path.stat().st_size for path in cache.iterdir())
     assert cli.main(["index", str(root), "--cache", str(cache), "--no-progress"]) == 0
     captured = capsys.readouterr()
-    assert made(captured.out) == 0 and f"{COUNT} files had one" in captured.out
+    assert made(captured.out) == 0 and f"{COUNT} files had an index" in captured.out
     assert captured.err == ""
     assert sum(path.stat().st_size for path in cache.iterdir()) == size
     pipe = Pipeline(batch_size=COUNT, num_threads=2, device_id=None, index_cache=cache)

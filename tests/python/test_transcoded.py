@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from photos import encoded, photo, samples, training, take  # noqa: E402
 
 from headrace import Pipeline, cli, fn, types  # noqa: E402
 
-COUNT = 13  # progressive files, without the damaged one
+COUNT = 13  # progressive files that are transcoded; not the CMYK one
 
 
 def oriented(seed: int, orientation: int) -> bytes:
@@ -77,6 +78,11 @@ def windows(root: Path, adjust: bool = True, **options: Any) -> Pipeline:
     return pipe
 
 
+def only_cmyk_missed(stats: dict[str, Any], decoders: int) -> bool:
+    """Whether one file in COUNT + 1 misses; up to 8 iterations are prepared in advance, perhaps in part."""
+    return stats["transcoded_misses"] <= stats["transcoded_hits"] / COUNT + 8 * decoders
+
+
 @pytest.mark.parametrize("adjust", [True, False])
 def test_same_bytes(adjust: bool, root: Path, cache: Path) -> None:
     plain = samples(windows(root, adjust, index_memory_limit=0).run())
@@ -84,6 +90,7 @@ def test_same_bytes(adjust: bool, root: Path, cache: Path) -> None:
     assert samples(pipe.run()) == plain
     stats = pipe.stats()
     assert stats["transcoded_hits"] >= 6 * COUNT
+    assert only_cmyk_missed(stats, 6)
     assert stats["index_hits"] >= 6 * (COUNT + 1) and stats["index_misses"] == 0
 
 
@@ -105,7 +112,8 @@ def test_training(root: Path, cache: Path) -> None:
     for threads in (1, 4):
         pipe = training(root, index_cache=cache, num_threads=threads, **options)
         assert take(pipe, 4 * (COUNT + 2)) == plain
-        assert pipe.stats()["transcoded_hits"] >= 8 * COUNT
+        stats = pipe.stats()
+        assert stats["transcoded_hits"] >= 4 * COUNT and only_cmyk_missed(stats, 1)
 
 
 def test_pipelines_do_not_transcode(root: Path, tmp_path: Path) -> None:
@@ -123,7 +131,7 @@ def test_once(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     total = COUNT + 2
     assert cli.main(command) == 0  # without the option, nothing but indices
     out = capsys.readouterr().out
-    assert out.startswith(f"{total} files: 1 indices made, {total - 1} files had one")
+    assert out.startswith(f"{total} files: 1 indices made, {total - 1} files had an index")
     command.append("--transcode")
     assert cli.main(command) == 0
     out = capsys.readouterr().out
@@ -158,9 +166,7 @@ def test_damaged_files_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert len(run(index_cache=cache)[1]) == 2
 
 
-def test_a_folder_that_cannot_be_written(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["index", str(root), "--cache", "/proc/self", "--no-progress", "--transcode"]
     assert cli.main(command) == 2
     output, error = capsys.readouterr()
@@ -168,9 +174,21 @@ def test_a_folder_that_cannot_be_written(
     assert "0 indices made, 0 files transcoded" in output
 
 
+def test_a_container_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.tar"
+    path.write_bytes(bytes(10240))
+    assert cli.main(["index", str(path), "--transcode"]) == 2
+    assert "--transcode is for folders of JPEG files" in capsys.readouterr().err
+    assert not path.with_suffix(".idx").exists()
+
+
 def test_damage_in_the_folder(root: Path, cache: Path, tmp_path: Path) -> None:
     """Records that are damaged are not used, and the files are decoded themselves."""
-    plain = samples(windows(root, index_memory_limit=0).run())
+    data_set = tmp_path / "data"  # without the file that is not transcoded
+    shutil.copytree(root, data_set, ignore=shutil.ignore_patterns("cmyk.jpg"))
+    plain = samples(windows(data_set, index_memory_limit=0).run())
+    sound = windows(data_set, index_cache=cache)
+    assert samples(sound.run()) == plain and sound.stats()["transcoded_misses"] == 0
     for step in (701, 5003):
         other = tmp_path / str(step)
         other.mkdir()
@@ -180,7 +198,7 @@ def test_damage_in_the_folder(root: Path, cache: Path, tmp_path: Path) -> None:
                 for at in range(100, len(data), step):
                     data[at] ^= 0x55
             (other / path.name).write_bytes(data)
-        pipe = windows(root, index_cache=other)
+        pipe = windows(data_set, index_cache=other)
         assert samples(pipe.run()) == plain
         assert pipe.stats()["transcoded_misses"] > 0
 
@@ -194,4 +212,6 @@ def test_bytes_that_are_no_file(cache: Path, root: Path) -> None:
     want = np.asarray(Image.open(io.BytesIO(data.tobytes())))
     for got in pipe.run()[0]:
         np.testing.assert_array_equal(np.asarray(got), want)
-    assert pipe.stats()["transcoded_hits"] >= 2 and want.shape[:2] == photo(2, (303, 203)).size[::-1]
+    assert (
+        pipe.stats()["transcoded_hits"] >= 2 and want.shape[:2] == photo(2, (303, 203)).size[::-1]
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import struct
 import sys
 import tarfile
@@ -23,7 +24,7 @@ DESCRIPTION = (
     "and started again. Several can run at the same time.\n"
     "\n"
     "With --transcode, progressive files are also stored in FOLDER as baseline files with the same\n"
-    "pixels, for which there are indices and which a GPU decodes.\n"
+    "pixels. These can have indices and can be decoded on a GPU.\n"
     "\n"
     "If PATH is a file, it is a TFRecord file, a RecordIO file or a tar archive; INDEX is the\n"
     "index file that is made for its reader (default: PATH with the extension .idx)."
@@ -95,12 +96,12 @@ def _run(pipe: Any, count: int, args: argparse.Namespace) -> None:
         console=Console(stderr=True),
         disable=args.no_progress,
     ) as progress:
-        task = progress.add_task("index", total=count, made=_done(pipe.stats(), args.transcode))
+        task = progress.add_task("index", total=count, made=_summary(pipe.stats(), args.transcode))
         for done in range(_BATCH, count + _BATCH, _BATCH):
             pipe.run()
             if progress.disable:
                 continue
-            made = _done(pipe.stats(), args.transcode)
+            made = _summary(pipe.stats(), args.transcode)
             progress.update(task, completed=min(done, count), made=made)
 
 
@@ -109,7 +110,7 @@ def _stored(stats: dict[str, Any]) -> int:
     return max(stats["index_made"] - stats["index_unwritten"], 0)
 
 
-def _done(stats: dict[str, Any], transcode: bool) -> str:
+def _summary(stats: dict[str, Any], transcode: bool) -> str:
     transcoded = f", {stats['transcoded_made']:,} files transcoded" if transcode else ""
     return f"{_stored(stats):,} indices made{transcoded}"
 
@@ -117,16 +118,21 @@ def _done(stats: dict[str, Any], transcode: bool) -> str:
 def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
     stats = pipe.stats()
     bad = {error["source"]: error["message"] for error in pipe.errors()}
-    for source, message in list(bad.items())[:_SHOWN]:
+    for source, message in sorted(bad.items())[:_SHOWN]:
         text = message if source in message else f"{source}: {message}"
         print(one_line(text), file=sys.stderr)
     if len(bad) > _SHOWN:
         print(f"... and {len(bad) - _SHOWN:,} more bad files", file=sys.stderr)
     others = max(count - stats["index_made"] - len(bad), 0)
     print(
-        f"{count:,} files: {_done(stats, args.transcode)}, {others:,} files had one or do not need one, "
+        f"{count:,} files: {_summary(stats, args.transcode)}, {others:,} files had an index or do not need one, "
         f"{len(bad):,} bad files"
     )
+    if stats["index_refused"]:
+        raise UserError(
+            f"{args.cache} has no room for the indices of all files: its table in memory may take 2 % of the memory "
+            "of this machine, and at most 4 GB"
+        )
     if stats["index_unwritten"] or stats["transcoded_unwritten"]:
         what = "indices and transcoded files" if args.transcode else "indices"
         raise UserError(
@@ -174,6 +180,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     if os.path.isfile(args.path):
+        if args.transcode:
+            raise UserError(f"--transcode is for folders of JPEG files; {args.path} is a file")
         print(_index_container(args))
         return 0
     if args.index or not args.cache:
@@ -182,6 +190,9 @@ def run(args: argparse.Namespace) -> int:
         )
     need("rich")
     files = find_files(args.path)
+    # several commands then do not make the same at the same time
+    start = random.randrange(len(files))
+    files = files[start:] + files[:start]
     try:
         pipe = _pipeline(files, args)
         pipe.build()
@@ -190,7 +201,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         _run(pipe, len(files), args)
     except KeyboardInterrupt:
-        print(f"stopped; {_done(pipe.stats(), args.transcode)} and stored", file=sys.stderr)
+        print(
+            f"stopped; {_summary(pipe.stats(), args.transcode)}; all of this is stored",
+            file=sys.stderr,
+        )
         raise
     except RuntimeError as error:
         if len({bad["source"] for bad in pipe.errors()}) < len(files):

@@ -34,6 +34,11 @@ typedef struct transcoder {
     size_t coefficients; /* bytes that libjpeg takes for them */
 } transcoder;
 
+static size_t most_bytes(hr_jpeg_file file)
+{
+    return HR_MIN(GROWTH * file.size + ROOM, (size_t)HR_CACHE_VALUE_MAX);
+}
+
 static void leave(j_common_ptr cinfo)
 {
     transcoder *t = cinfo->client_data;
@@ -120,7 +125,7 @@ bool hr_jpeg_transcode(hr_jpeg_file file, hr_op_call *c, hr_jpeg_file *out)
         !whole(&m, file, c))
         return false;
     t.coefficients = coefficients_of(&m);
-    t.capacity = HR_MIN(GROWTH * file.size + ROOM, (size_t)HR_CACHE_VALUE_MAX);
+    t.capacity = most_bytes(file);
     t.bytes = hr_arena_alloc(c->arena, t.capacity, NULL);
     if (!t.bytes || hr_image_count(c->arena, t.coefficients, file.size, NULL) != HR_STATUS_OK)
         return false;
@@ -151,7 +156,7 @@ static bool same_component(const hr_jpeg_markers *a, const hr_jpeg_markers *b, i
 bool hr_jpeg_stands_for(hr_jpeg_file other, hr_jpeg_file file)
 {
     hr_jpeg_markers a, b;
-    if (!hr_jpeg_markers_read(&a, other.bytes, other.size) ||
+    if (other.size > most_bytes(file) || !hr_jpeg_markers_read(&a, other.bytes, other.size) ||
         !hr_jpeg_passes_open(&b, file.bytes, file.size) || a.width != b.width ||
         a.height != b.height || a.components != b.components || a.color != b.color)
         return false;
