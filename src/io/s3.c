@@ -12,12 +12,30 @@
 #define BUCKETS 16 /* whose region is remembered */
 #define REGION_SIZE 64
 
-/* Regions that servers have named. `lock` guards them; it is only ever tried, so that a fork cannot
- * leave it locked for good. */
+/* Regions that servers have named; `lock` guards them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
     char bucket[256], region[REGION_SIZE];
 } learnt[BUCKETS];
+
+/* Another thread of the parent may have held the lock, and have been writing. */
+static void in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    memset(learnt, 0, sizeof(learnt));
+}
+
+static void prepare(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+static void take_lock(void)
+{
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&lock);
+}
 
 /* ---- names ---- */
 
@@ -92,11 +110,29 @@ static void region_of(const hr_s3 *s3, const hr_credentials *c, char region[REGI
              s3->google                ? "auto"
              : hr_s3_is_region(chosen) ? chosen
                                        : "us-east-1");
-    if (s3->google || pthread_mutex_trylock(&lock) != 0)
+    if (s3->google)
         return;
+    take_lock();
     if (strcmp(learnt[slot].bucket, s3->bucket) == 0)
         memcpy(region, learnt[slot].region, REGION_SIZE);
     pthread_mutex_unlock(&lock);
+}
+
+static const char *signature_of(const hr_net_call *call)
+{
+    for (int32_t i = 0; i < call->request.header_count; i++)
+        if (strncmp(call->header[i], "Authorization: ", 15) == 0)
+            return call->header[i];
+    return NULL;
+}
+
+/* Whether the region was asked for: it is in a signature, "KEY/DAY/REGION/s3/aws4_request". */
+static bool was_asked(const hr_net_call *call, const char *region)
+{
+    const char *signature = signature_of(call);
+    char part[REGION_SIZE + 8];
+    snprintf(part, sizeof(part), "/%s/s3/", region);
+    return signature ? strstr(signature, part) != NULL : call->attempt > 1;
 }
 
 /* Whether the answer names another region than the one that was asked. */
@@ -106,14 +142,15 @@ static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
     size_t slot = slot_of(s3->bucket);
     if (s3->google ||
         !hr_net_header(&call->request, "x-amz-bucket-region", region, sizeof(region)) ||
-        !hr_s3_is_region(region) || pthread_mutex_trylock(&lock) != 0)
+        !hr_s3_is_region(region))
         return false;
+    take_lock();
     bool known =
         strcmp(learnt[slot].bucket, s3->bucket) == 0 && strcmp(learnt[slot].region, region) == 0;
     memcpy(learnt[slot].bucket, s3->bucket, sizeof(s3->bucket));
     memcpy(learnt[slot].region, region, sizeof(region));
     pthread_mutex_unlock(&lock);
-    return !known || call->attempt == 1;
+    return !known || !was_asked(call, region);
 }
 
 /* "https://host" of a server with S3's interface that was chosen, or NULL. */
@@ -256,14 +293,6 @@ static const char *token_of(const hr_net_call *call)
     return "";
 }
 
-static bool is_signed(const hr_net_call *call)
-{
-    for (int32_t i = 0; i < call->request.header_count; i++)
-        if (strncmp(call->header[i], "Authorization: ", 15) == 0)
-            return true;
-    return false;
-}
-
 hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_error *error)
 {
     const hr_net_request *r = &call->request;
@@ -275,7 +304,7 @@ hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_e
         *again = true;
     if (is_expired(r) && call->attempt <= 2 && hr_credentials_refresh(s3->google, token_of(call)))
         *again = true;
-    if (r->code == 403 && !is_signed(call) && error)
+    if (r->code == 403 && !signature_of(call) && error)
         status = hr_error_prefix(error, "no credentials were found, so the request was not signed");
     return status;
 }

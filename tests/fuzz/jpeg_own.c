@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Fuzz target: our own JPEG decoder against libjpeg-turbo. Files that it accepts must give the same
- * pixels there, without a warning. The first eight bytes choose level, channels and window. */
+ * pixels there, without a warning, and the same pixels when they are transcoded. The first eight
+ * bytes choose level, channels and window. */
 #include "codec_fuzz.h"
 #include "replay.h"
 
 #include "codecs/jpeg/decoder.h"
+#include "codecs/jpeg/transcode.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -85,6 +87,23 @@ static void compare(const uint8_t *file, size_t size, const hr_image_info *info,
     free(r.pixels);
 }
 
+static void compare_transcoded(const uint8_t *file, size_t size, const hr_image_info *info,
+                               const hr_codec_request *q, hr_op_call *c)
+{
+    hr_codec_request again = *q;
+    hr_jpeg_file out;
+    hr_error error;
+    if (!hr_jpeg_transcode((hr_jpeg_file){file, size}, c, &out))
+        return;
+    size_t bytes = q->stride * (size_t)q->window.h;
+    again.dst = malloc(bytes);
+    if (again.dst &&
+        (hr_jpeg_decode(out.bytes, out.size, info, &again, NULL, c, &error) != HR_STATUS_OK ||
+         memcmp(again.dst, q->dst, bytes) != 0))
+        abort();
+    free(again.dst);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const hr_cpu_level levels[] = {HR_CPU_LEVEL_BASE, HR_CPU_LEVEL_V3, HR_CPU_LEVEL_V4};
@@ -108,8 +127,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     q.dst = malloc(q.stride * (size_t)q.window.h);
     if (q.dst && hr_arena_create(&arena, &error) == HR_STATUS_OK) {
         hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(levels[data[0] % 3])};
-        if (hr_jpeg_decode(file, size, &info, &q, NULL, &c, &error) == HR_STATUS_OK)
+        if (hr_jpeg_decode(file, size, &info, &q, NULL, &c, &error) == HR_STATUS_OK) {
             compare(file, size, &info, &q);
+            compare_transcoded(file, size, &info, &q, &c);
+        }
         hr_arena_destroy(arena);
     }
     free(q.dst);
