@@ -8,12 +8,14 @@ The contenders are Headrace, DALI with files mapped into memory, and DALI with r
 *touch* also computes something from all of them (the same NumPy function for all contenders): without it, a mapped
 file is not read at all. All contenders of a container run in one process, one thread each, in interleaved rounds.
 Prints samples per CPU-second, and the median ratios to DALI. The records are written to --scratch (a temporary folder
-by default), and stay in the page cache.
+by default), and stay in the page cache. With --cold they are dropped from it before each measurement, which reads
+at most half of them; headrace-direct (use_o_direct) takes part, and samples per second are printed, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import random
 import statistics
@@ -28,6 +30,7 @@ from augmentations import Api
 
 CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "headrace": ("headrace", {}),
+    "headrace-direct": ("headrace", {"use_o_direct": True, "dont_use_mmap": True}),
     "dali-mmap": ("nvidia.dali", {}),
     "dali-read": ("nvidia.dali", {"dont_use_mmap": True}),
 }
@@ -73,33 +76,50 @@ def build(name: str, kind: str, folder: str, shuffle: bool) -> Any:
     return pipe
 
 
-def run_for(seconds: float, pipe: Any, use: Callable[[Any], None] | None) -> float:
-    """Samples per CPU-second, from full queues to full queues."""
+def evict(folder: str) -> None:
+    """Drops the files from the page cache."""
+    for path in pathlib.Path(folder).rglob("*"):
+        if path.is_file():
+            with path.open("rb") as f:
+                os.fsync(f.fileno())
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def run_for(seconds: float, pipe: Any, use: Callable[[Any], None] | None, most: float) -> tuple[float, float]:
+    """Samples per CPU-second and per second, from full queues to full queues."""
     count, cpu, start = 0, time.process_time(), time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    while time.perf_counter() - start < seconds and count < most:
         batch = pipe.run()[0]
         if use:
             for i in range(len(batch)):
                 use(batch.at(i))
         count += 64
-    return count / (time.process_time() - cpu)
+    return count / (time.process_time() - cpu), count / (time.perf_counter() - start)
 
 
 def measure(kind: str, folder: str, args: argparse.Namespace) -> None:
     use: dict[str, Callable[[Any], None] | None] = {"read": None, "touch": touch}
     pipes = {name: build(name, kind, folder, args.shuffle) for name in args.contenders}
     rates: dict[tuple[str, str], list[float]] = {}
+    speeds: dict[tuple[str, str], list[float]] = {}
+    most = args.records / 2 if args.cold else float("inf")
     for _ in range(args.rounds):
         for mode in use:
             for name, pipe in pipes.items():
-                run_for(args.seconds / 4, pipe, use[mode])
-                rates.setdefault((mode, name), []).append(run_for(args.seconds, pipe, use[mode]))
+                run_for(args.seconds / 4, pipe, use[mode], most)
+                if args.cold:
+                    evict(folder)
+                rate, speed = run_for(args.seconds, pipe, use[mode], most)
+                rates.setdefault((mode, name), []).append(rate)
+                speeds.setdefault((mode, name), []).append(speed)
     for (mode, name), found in rates.items():
-        line = f"{kind:10} {mode:5} {name:9} {statistics.median(found):9,.0f} ({min(found):,.0f}-{max(found):,.0f})"
+        line = f"{kind:10} {mode:5} {name:15} {statistics.median(found):9,.0f} ({min(found):,.0f}-{max(found):,.0f})"
         for other in pipes:
-            if name == "headrace" and other != name:
+            if name == args.contenders[0] and other != name:
                 ratio = statistics.median(a / b for a, b in zip(found, rates[mode, other], strict=True))
                 line += f"  {ratio:.2f} x {other}"
+        if args.cold:
+            line += f"  {statistics.median(speeds[mode, name]):,.0f} per second"
         print(line, flush=True)
 
 
@@ -110,10 +130,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.6)
     parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--cold", action="store_true", help="drop the records from the page cache before measuring")
     parser.add_argument("--scratch", type=pathlib.Path)
     parser.add_argument("--only", nargs="*", choices=kinds, default=kinds)
-    parser.add_argument("--contenders", nargs="*", choices=sorted(CONTENDERS), default=list(CONTENDERS))
+    parser.add_argument("--contenders", nargs="*", choices=sorted(CONTENDERS))
     args = parser.parse_args()
+    args.contenders = args.contenders or [name for name in CONTENDERS if args.cold or name != "headrace-direct"]
     with tempfile.TemporaryDirectory(prefix="headrace-records-") as temporary:
         for kind in args.only:
             folder = (args.scratch or pathlib.Path(temporary)) / kind

@@ -362,6 +362,7 @@ typedef struct hr_source_def {
 typedef struct hr_sampler_args {
     int32_t random_shuffle, initial_fill, num_shards, shard_id, stick_to_shard, pad_last_batch;
     int32_t shuffle_after_epoch;
+    int32_t use_o_direct;
     int64_t shuffle_after_epoch_seed;
     const hr_json *sampler;
     int64_t cache_size;
@@ -409,7 +410,10 @@ typedef struct hr_sampler_args {
             S, cache_size, INT64, HR_ARG_CHANGES, "0",                                             \
             "Not in DALI. Memory in bytes for items, kept as they were read, so that later "       \
             "epochs do not read them again. Items that do not fit are read in every epoch.",       \
-            .min = 0, .max = 9e18)
+            .min = 0, .max = 9e18),                                                                \
+        HR_SAMPLER_ARG(S, use_o_direct, BOOL, HR_ARG_CHANGES, "False",                             \
+                       "Read local files past the system's page cache, where the file system "     \
+                       "allows it: for data sets that are much larger than the memory.")
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
     HR_SAMPLER_AFTER_DEFS(S, "Shuffle the whole list before every epoch, in the same order on "    \
                              "all shards, whatever their seed.")

@@ -130,7 +130,8 @@ static hr_status request(const hr_source *s, int64_t index, hr_read **out, hr_er
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
-    return hr_readahead_ask(spans, count, out, error);
+    const hr_sampler_args *args = s->node->args;
+    return hr_readahead_ask(spans, count, args->use_o_direct, out, error);
 }
 
 /* Requests the bytes of an item. `*out` is NULL if no request is needed: the bytes are in memory,

@@ -234,7 +234,8 @@ static void append_reading(const snapshot *s, double reading, hr_text *t)
                    100 * reading);
     if (s->kept.limit == 0)
         hr_text_append(t, " If the files fit into memory, cache_size of the reader avoids reading "
-                          "them again.");
+                          "them again. If there are several times as many bytes as memory, "
+                          "use_o_direct=True makes reading cheaper.");
     else if (s->kept.refused > 0)
         hr_text_append(t, " Not all of them fit into cache_size of the reader.");
     hr_text_append(t, "\n");

@@ -4,6 +4,8 @@
  * SIGBUS. Directories, FIFOs and devices are refused without blocking. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 typedef struct local_file {
     hr_object object;
     int fd;
+    atomic_bool direct; /* the descriptor has O_DIRECT */
 } local_file;
 
 /* Lack of descriptors or memory does not make a sample bad. */
@@ -72,7 +75,7 @@ static hr_status local_open(hr_object **out, const char *path, size_t want, hr_c
         close(fd);
         return status;
     }
-    *file = (local_file){{&hr_storage_local, (int64_t)st.st_size, version_of(&st)}, fd};
+    *file = (local_file){{&hr_storage_local, (int64_t)st.st_size, version_of(&st)}, fd, false};
     *out = &file->object;
     return HR_STATUS_OK;
 }
@@ -93,15 +96,67 @@ static size_t read_cached(int fd, char *dst, size_t size, int64_t offset)
     return n > 0 ? (size_t)n : 0;
 }
 
+static void set_direct(local_file *file, bool direct)
+{
+    int flags = fcntl(file->fd, F_GETFL);
+    bool set =
+        flags >= 0 && fcntl(file->fd, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+    if (set)
+        file->direct = direct;
+}
+
+static void local_direct(hr_object *object)
+{
+    set_direct((local_file *)object, true);
+}
+
+/* Like pread. O_DIRECT reads whole blocks to the beginnings of blocks of memory: the first and the
+ * last block, of which only a part is wanted, go to memory of their own. */
+static ssize_t read_blocks(int fd, char *dst, size_t size, int64_t offset)
+{
+    enum { BLOCK = HR_DIRECT_BLOCK };
+    _Alignas(BLOCK) char head[BLOCK], tail[BLOCK];
+    size_t skip = (size_t)offset % BLOCK;
+    size_t first = skip ? HR_MIN(BLOCK - skip, size) : 0, last = (size - first) % BLOCK;
+    struct iovec to[3];
+    int count = 0;
+    if (first)
+        to[count++] = (struct iovec){head, BLOCK};
+    if (size > first + last)
+        to[count++] = (struct iovec){dst + first, size - first - last};
+    if (last)
+        to[count++] = (struct iovec){tail, BLOCK};
+    ssize_t n = preadv(fd, to, count, (off_t)offset - (off_t)skip);
+    if (n <= 0)
+        return n;
+    size_t got = HR_MIN((size_t)n - HR_MIN(skip, (size_t)n), size);
+    memcpy(dst, head + skip, HR_MIN(first, got));
+    if (got > size - last)
+        memcpy(dst + size - last, tail, got - (size - last));
+    return (ssize_t)got;
+}
+
+/* Like pread, past the page cache if possible. */
+static ssize_t read_some(local_file *file, char *dst, size_t size, int64_t offset)
+{
+    if (file->direct) {
+        ssize_t n = read_blocks(file->fd, dst, size, offset);
+        if (n >= 0 || errno == EINTR)
+            return n;
+        set_direct(file, false); /* the file system or the memory does not allow it */
+    }
+    return pread(file->fd, dst, size, (off_t)offset);
+}
+
 static hr_status local_read(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
                             hr_cancel *cancel, hr_error *error)
 {
     (void)cancel;
-    int fd = ((local_file *)object)->fd;
-    size_t done = read_cached(fd, dst, size, offset);
+    local_file *file = (local_file *)object;
+    size_t done = file->direct ? 0 : read_cached(file->fd, dst, size, offset);
     *cached = done == size;
     while (done < size) {
-        ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + (int64_t)done));
+        ssize_t n = read_some(file, (char *)dst + done, size - done, offset + (int64_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -119,4 +174,5 @@ const hr_storage hr_storage_local = {
     .open = local_open,
     .read = local_read,
     .close = local_close,
+    .direct = local_direct,
 };

@@ -78,13 +78,23 @@ static entry *find(const hr_open_files *files, const hr_span *span)
     return e;
 }
 
+static hr_status open_object(hr_object **out, const char *root, const char *path, size_t want,
+                             bool direct, hr_cancel *cancel, hr_error *error)
+{
+    HR_TRY(hr_object_open_for(out, root, path, want, cancel, error));
+    if (direct)
+        hr_object_direct(*out);
+    return HR_STATUS_OK;
+}
+
 /* Opens the object of a new entry, which other threads wait for. Lock held on entry and exit. */
-static hr_status open_entry(hr_open_files *files, entry *e, hr_cancel *cancel, hr_error *error)
+static hr_status open_entry(hr_open_files *files, entry *e, bool direct, hr_cancel *cancel,
+                            hr_error *error)
 {
     hr_object *object = NULL;
     link_first(files, e);
     pthread_mutex_unlock(&files->lock);
-    hr_status status = hr_object_open_for(&object, e->root, e->path, 1, cancel, error);
+    hr_status status = open_object(&object, e->root, e->path, 1, direct, cancel, error);
     pthread_mutex_lock(&files->lock);
     e->object = object;
     if (status != HR_STATUS_OK) { /* whoever waits looks for the entry again and opens it itself */
@@ -115,8 +125,8 @@ static void close_surplus(hr_open_files *files)
     }
 }
 
-static hr_status add_entry(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
-                           entry **out, hr_error *error)
+static hr_status add_entry(hr_open_files *files, const hr_span *span, bool direct,
+                           hr_cancel *cancel, entry **out, hr_error *error)
 {
     entry *e = hr_calloc(1, sizeof(*e), error);
     if (!e)
@@ -126,22 +136,23 @@ static hr_status add_entry(hr_open_files *files, const hr_span *span, hr_cancel 
     e->path = span->path;
     atomic_init(&e->users, 1);
     *out = e;
-    return open_entry(files, e, cancel, error);
+    return open_entry(files, e, direct, cancel, error);
 }
 
-hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
-                            hr_object **out, hr_open_file **file, hr_error *error)
+hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, bool direct,
+                            hr_cancel *cancel, hr_object **out, hr_open_file **file,
+                            hr_error *error)
 {
     *file = NULL;
     if (!span->keep_open)
-        return hr_object_open_for(out, span->root, span->path, want_of(span), cancel, error);
+        return open_object(out, span->root, span->path, want_of(span), direct, cancel, error);
     hr_status status = HR_STATUS_OK;
     pthread_mutex_lock(&files->lock);
     entry *e;
     while ((e = find(files, span)) && !e->object)
         pthread_cond_wait(&files->opened, &files->lock);
     if (!e) {
-        status = add_entry(files, span, cancel, &e, error);
+        status = add_entry(files, span, direct, cancel, &e, error);
     } else {
         atomic_fetch_add_explicit(&e->users, 1, memory_order_relaxed);
         if (e->prev) {

@@ -40,6 +40,7 @@ struct hr_read {
     bool dropped; /* not needed any more; the reading thread frees it */
     bool wanted;  /* a worker waits for it: it is read beyond the limit if need be */
     bool counted; /* `held` includes its bytes */
+    bool direct;  /* its pieces are placed for reading past the page cache */
     size_t size;
     hr_buffer *buffer;
     hr_status status;
@@ -126,7 +127,8 @@ static void note_warmth(hr_readahead *ra, bool cached)
 
 static void count_read(counters *c, const hr_read *r, int64_t ns, bool cached)
 {
-    int64_t bytes = r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
+    const hr_read_piece *first = &r->pieces[0].out, *last = &r->pieces[r->count - 1].out;
+    int64_t bytes = r->buffer ? (int64_t)(last->offset + last->size - first->offset) : 0;
     atomic_fetch_add_explicit(&c->files, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->ns, ns, memory_order_relaxed);
@@ -136,9 +138,12 @@ static void count_read(counters *c, const hr_read *r, int64_t ns, bool cached)
 
 /* Opens the object of a span and finds where its bytes will be in the buffer: behind those of
  * `last`, which may be NULL. */
-static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, hr_error *error)
+static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, bool direct,
+                            hr_error *error)
 {
-    HR_TRY(hr_open_files_get(ra->files, &p->span, &ra->cancel, &p->object, &p->file, error));
+    size_t alignment = direct ? HR_DIRECT_BLOCK : PIECE_ALIGNMENT;
+    HR_TRY(
+        hr_open_files_get(ra->files, &p->span, direct, &ra->cancel, &p->object, &p->file, error));
     int64_t left = p->object->size - p->span.offset;
     if (p->span.offset < 0 || left < HR_MAX(p->span.size, 0))
         return hr_fail(error, HR_STATUS_IO, "has %lld bytes, too few for %lld at offset %lld",
@@ -150,8 +155,9 @@ static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, hr_er
                       ? p->span.offset - last->span.offset - (int64_t)last->out.size
                       : -1;
     p->joined = gap >= 0 && gap <= GAP_READ;
-    p->out.offset = p->joined ? end + (size_t)gap
-                              : (end + PIECE_ALIGNMENT - 1) & ~(size_t)(PIECE_ALIGNMENT - 1);
+    p->out.offset = p->joined ? end + (size_t)gap : (end + alignment - 1) / alignment * alignment;
+    if (direct && !p->joined) /* in memory and in the file, it begins at the same byte of a block */
+        p->out.offset += (size_t)p->span.offset % HR_DIRECT_BLOCK;
     return HR_STATUS_OK;
 }
 
@@ -159,8 +165,9 @@ static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, hr_er
 static hr_status open_pieces(hr_readahead *ra, hr_read *r, hr_error *error)
 {
     for (int32_t i = 0; i < r->count; i++)
-        HR_TRY(open_piece(ra, &r->pieces[i], i > 0 ? &r->pieces[i - 1] : NULL, error));
+        HR_TRY(open_piece(ra, &r->pieces[i], i > 0 ? &r->pieces[i - 1] : NULL, r->direct, error));
     r->size = r->pieces[r->count - 1].out.offset + r->pieces[r->count - 1].out.size;
+    r->size += r->direct ? HR_DIRECT_BLOCK : 0; /* blocks of the pool begin anywhere */
     return HR_STATUS_OK;
 }
 
@@ -215,11 +222,25 @@ static hr_status read_keyed(hr_readahead *ra, hr_read *r, int32_t i, int32_t end
     const hr_read_piece *last = &r->pieces[end - 1].out;
     size_t size = last->offset + last->size - first->out.offset;
     char *buffer = (char *)hr_buffer_data(r->buffer) + first->out.offset;
-    bounce = size <= BOUNCE ? bounce : NULL;
+    bounce = size <= BOUNCE && !r->direct ? bounce : NULL;
     HR_TRY(hr_object_read(first->object, first->span.offset, size, bounce ? bounce : buffer,
                           from_cache, &ra->cancel, error));
     for (; i < end; i++)
         take_key(ra, r, i, bounce ? bounce + r->pieces[i].out.offset - first->out.offset : NULL);
+    return HR_STATUS_OK;
+}
+
+/* The buffer of a request. The places of the pieces were counted from the beginning of a block of
+ * the disk, where reading is direct. */
+static hr_status make_room(hr_readahead *ra, hr_read *r, hr_error *error)
+{
+    HR_TRY(hr_pool_alloc(ra->pool, r->size, &r->buffer, error));
+    hr_buffer_settle(r->buffer); /* written only here, before anybody else has it */
+    if (r->direct) {
+        size_t shift = -(uintptr_t)hr_buffer_data(r->buffer) % HR_DIRECT_BLOCK;
+        for (int32_t i = 0; i < r->count; i++)
+            r->pieces[i].out.offset += shift;
+    }
     return HR_STATUS_OK;
 }
 
@@ -231,8 +252,7 @@ static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *c
     if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
         return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
                        r->size, limit);
-    HR_TRY(hr_pool_alloc(ra->pool, r->size, &r->buffer, error));
-    hr_buffer_settle(r->buffer); /* written only here, before anybody else has it */
+    HR_TRY(make_room(ra, r, error));
     *cached = true;
     for (int32_t i = 0, end; i < r->count; i = end) {
         const piece *first = &r->pieces[i];
@@ -436,12 +456,14 @@ void hr_readahead_destroy(hr_readahead *ra)
     hr_free(ra);
 }
 
-hr_status hr_readahead_ask(const hr_span *spans, int32_t count, hr_read **out, hr_error *error)
+hr_status hr_readahead_ask(const hr_span *spans, int32_t count, bool direct, hr_read **out,
+                           hr_error *error)
 {
     hr_read *r = hr_calloc(1, sizeof(*r) + (size_t)count * sizeof(r->pieces[0]), error);
     if (!r)
         return HR_STATUS_NO_MEMORY;
     r->count = count;
+    r->direct = direct;
     for (int32_t i = 0; i < count; i++)
         r->pieces[i].span = spans[i];
     *out = r;

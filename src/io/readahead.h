@@ -39,8 +39,10 @@ void hr_readahead_cancel(hr_readahead *ra);
 /* All requests must have been taken or dropped. */
 void hr_readahead_destroy(hr_readahead *ra);
 /* Makes a request for the bytes of `count` spans, at least one. Their strings are borrowed until
- * the request ends. It is read when it is taken, or before if it is queued. */
-hr_status hr_readahead_ask(const hr_span *spans, int32_t count, hr_read **out, hr_error *error);
+ * the request ends. It is read when it is taken, or before if it is queued. `direct`: past the
+ * system's page cache, if possible. */
+hr_status hr_readahead_ask(const hr_span *spans, int32_t count, bool direct, hr_read **out,
+                           hr_error *error);
 /* Queues requests to be read ahead in this order; NULL is left out. */
 void hr_readahead_queue(hr_readahead *ra, hr_read *const *reads, int32_t count);
 /* Waits for the bytes, or reads them now, and ends the request. `pieces`: one per span.

@@ -113,6 +113,12 @@ void hr_cancel_set(hr_cancel *cancel)
     __atomic_store_n(&cancel->set, true, __ATOMIC_SEQ_CST);
 }
 
+void hr_object_direct(hr_object *object)
+{
+    if (object->storage->direct)
+        object->storage->direct(object);
+}
+
 int64_t hr_object_size(const hr_object *object)
 {
     return object->size;

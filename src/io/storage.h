@@ -30,6 +30,8 @@ struct hr_object {
 /* An entry of a folder: its name without the folder's. */
 typedef hr_status (*hr_listed_fn)(void *context, const char *name, bool is_folder, hr_error *error);
 
+#define HR_DIRECT_BLOCK 4096 /* a multiple of the blocks of disks */
+
 /* A back end. Failures name neither the object nor the path: callers do. It repeats requests that
  * another attempt may serve. Waits end soon after `cancel` is set; it may be NULL. */
 typedef struct hr_storage {
@@ -43,6 +45,10 @@ typedef struct hr_storage {
     hr_status (*read)(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
                       hr_cancel *cancel, hr_error *error);
     void (*close)(hr_object *object);
+    /* From now on, reads bypass the system's page cache where this is possible: where `dst` and the
+     * offset are the same modulo HR_DIRECT_BLOCK, and the file system allows it. Called before
+     * other threads have the object. NULL: there is no such cache. */
+    void (*direct)(hr_object *object);
     /* Lists what is in a folder, in any order. NULL: this storage has no folders. */
     hr_status (*list)(const char *path, hr_listed_fn found, void *context, hr_cancel *cancel,
                       hr_error *error);
@@ -58,6 +64,9 @@ const hr_storage *hr_storage_of(const char *root, const char *path);
 enum { HR_OBJECT_START = 64 << 10, HR_OBJECT_WHOLE = 1 << 20 };
 hr_status hr_object_open_for(hr_object **out, const char *root, const char *path, size_t want,
                              hr_cancel *cancel, hr_error *error);
+
+/* See hr_storage.direct. */
+void hr_object_direct(hr_object *object);
 
 /* Adds a back end, which lives as long as the process. HR_STATUS_ERROR: the scheme exists, or there
  * are too many. */

@@ -21,7 +21,7 @@ typedef struct numpy_args {
     hr_strings members;
     hr_slice_args roi;
     float fill_value;
-    int32_t use_o_direct, dont_use_mmap;
+    int32_t dont_use_mmap;
 } numpy_args;
 
 typedef struct numpy_state {
@@ -72,8 +72,6 @@ static const hr_arg_def numpy_arg_defs[] = {
            .choices = "error|pad|trim_to_shape"),
     HR_ARG(numpy_args, fill_value, FLOAT, HR_ARG_NONFINITE, "0.0",
            "Value outside the array for the policy \"pad\"."),
-    HR_ARG(numpy_args, use_o_direct, BOOL, 0, "False",
-           "Accepted, together with dont_use_mmap: files are read through the page cache."),
     HR_ARG(numpy_args, dont_use_mmap, BOOL, 0, "False", "Accepted: files are read, never mapped."),
     HR_ARG_ACCEPT(cache_header_information, BOOL, "False",
                   "Accepted: headers are always read with the file."),
@@ -106,7 +104,7 @@ static hr_status numpy_check(const void *args, const hr_given *given, hr_error *
     HR_TRY(hr_files_check(&a->from, error));
     if (a->members.v && !numpy_locates(args, given))
         return hr_fail(error, HR_STATUS_ERROR, "windows of members of archives cannot be read");
-    if (a->use_o_direct && !a->dont_use_mmap)
+    if (a->sampler.use_o_direct && !a->dont_use_mmap)
         return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
     return HR_STATUS_OK;
 }

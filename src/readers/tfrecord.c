@@ -19,7 +19,7 @@ typedef struct tfrecord_args {
     hr_sampler_args sampler;
     hr_strings path, index_path;
     const hr_json *features;
-    int32_t check_crc, fill_missing, use_o_direct, dont_use_mmap;
+    int32_t check_crc, fill_missing, dont_use_mmap;
 } tfrecord_args;
 
 typedef struct tfrecord_state {
@@ -48,8 +48,6 @@ static const hr_arg_def tfrecord_arg_defs[] = {
            "the shape of FixedLenFeature, filled with the default; no values for VarLenFeature; "
            "the default text for strings. By default it is one number without dimensions, as in "
            "DALI, which cannot be in a batch with other shapes."),
-    HR_ARG(tfrecord_args, use_o_direct, BOOL, 0, "False",
-           "Accepted, together with dont_use_mmap: files are read through the page cache."),
     HR_ARG(tfrecord_args, dont_use_mmap, BOOL, 0, "False",
            "Accepted: files are read, never mapped."),
     HR_SAMPLER_ORDER_DEFS(tfrecord_args),
@@ -134,7 +132,7 @@ static hr_status tfrecord_check(const void *args, const hr_given *given, hr_erro
     if (a->index_path.v && a->index_path.n != a->path.n)
         return hr_fail(error, HR_STATUS_ERROR, "there are %d index files for %d files",
                        a->index_path.n, a->path.n);
-    if (a->use_o_direct && !a->dont_use_mmap)
+    if (a->sampler.use_o_direct && !a->dont_use_mmap)
         return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
     return HR_STATUS_OK;
 }

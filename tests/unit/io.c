@@ -87,6 +87,42 @@ TEST(a_file_cut_while_it_is_read)
     remove_files();
 }
 
+/* Any range to any address, past the page cache or not; nothing is written beside it. */
+TEST(direct_reads)
+{
+    enum { BLOCK = HR_DIRECT_BLOCK, ROOM = 4 * BLOCK };
+    static const int64_t edges[] = {0, 1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, FILE_SIZE};
+    static _Alignas(BLOCK) uint8_t room[ROOM];
+    static const size_t shifts[] = {0, 64, BLOCK - 64};
+    hr_error error = {0};
+    hr_object *object;
+    make_files();
+    CHECK_OK(open_object(&object, "3", &error), error);
+    hr_object_direct(object);
+    for (size_t s = 0; s < HR_COUNT_OF(shifts); s++) { /* a shift ends reading past the cache */
+        for (size_t i = 0; i < HR_COUNT_OF(edges); i++) {
+            for (size_t k = i; k < HR_COUNT_OF(edges); k++) {
+                size_t size = (size_t)(edges[k] - edges[i]), same = 0;
+                uint8_t *to = room + (size_t)edges[i] % BLOCK + shifts[s];
+                memset(room, 0xEE, sizeof(room));
+                CHECK_OK(hr_object_read(object, edges[i], size, to, NULL, NULL, &error), error);
+                for (size_t b = 0; b < ROOM; b++) {
+                    bool inside = room + b >= to && room + b < to + size;
+                    int64_t at = edges[i] + (room + b - to);
+                    same += room[b] == (inside ? (3 * 7 + at) & 255 : 0xEE);
+                }
+                CHECK(same == ROOM);
+            }
+        }
+    }
+    hr_object_direct(object);
+    CHECK(truncate(path_of(3), 5000) == 0);
+    CHECK(hr_object_read(object, 0, FILE_SIZE, room, NULL, NULL, &error) == HR_STATUS_IO);
+    CHECK(strstr(error.message, "became shorter") && strstr(error.message, "5000 of 10000"));
+    hr_object_close(object);
+    remove_files();
+}
+
 TEST(ranges_of_objects)
 {
     hr_error error = {0};
@@ -191,7 +227,7 @@ TEST(spans_of_an_open_object)
                             {.path = "faulty://a", .offset = 20, .size = 3, .keep_open = true},
                             {.path = "faulty://a", .offset = 7, .size = 1, .keep_open = true}};
         spans[1].path = spans[2].path = spans[0].path;
-        CHECK_OK(hr_readahead_ask(spans, 3, &reads[i], &error), error);
+        CHECK_OK(hr_readahead_ask(spans, 3, false, &reads[i], &error), error);
     }
     hr_readahead_queue(ra, reads, 100);
     for (int i = 0; i < 100; i++) {
@@ -207,7 +243,7 @@ TEST(spans_of_an_open_object)
     }
     CHECK(atomic_load(&faulty.opened) == 1 && atomic_load(&faulty.reads) == 200);
     hr_span beyond = {.path = "faulty://a", .offset = 995, .size = 10};
-    CHECK_OK(hr_readahead_ask(&beyond, 1, &reads[0], &error), error);
+    CHECK_OK(hr_readahead_ask(&beyond, 1, false, &reads[0], &error), error);
     hr_buffer *buffer;
     hr_read_piece at;
     int64_t waited;
@@ -243,7 +279,7 @@ static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, cons
     hr_read_piece at[4];
     hr_note note = {{0}};
     int64_t waited;
-    bool ok = hr_readahead_ask(spans, count, &read, &error) == HR_STATUS_OK &&
+    bool ok = hr_readahead_ask(spans, count, false, &read, &error) == HR_STATUS_OK &&
               hr_readahead_take(ra, read, arena, &buffer, at, &waited, &error) == HR_STATUS_OK;
     for (int32_t i = 0; ok && i < count; i++) {
         const unsigned char *data = (unsigned char *)hr_buffer_data(buffer) + at[i].offset;
@@ -312,7 +348,7 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
     for (int i = 0; i < FILES && ok; i++) {
         sprintf(names[i], "%d", i);
         hr_span span = {.root = dir, .path = names[i], .size = -1};
-        ok = hr_readahead_ask(&span, 1, &reads[i], &error) == HR_STATUS_OK;
+        ok = hr_readahead_ask(&span, 1, false, &reads[i], &error) == HR_STATUS_OK;
     }
     if (ok)
         hr_readahead_queue(ra, reads, FILES);
@@ -385,7 +421,7 @@ TEST(read_ahead_reports_missing_files)
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
     hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
-    CHECK_OK(hr_readahead_ask(&span, 1, &read, &error), error);
+    CHECK_OK(hr_readahead_ask(&span, 1, false, &read, &error), error);
     CHECK(hr_readahead_take(ra, read, arena, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "No such file"));
     hr_readahead_destroy(ra);
