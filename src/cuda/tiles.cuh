@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/core.h"
+#include "cuda/search.cuh"
 
 namespace tiles
 {
@@ -34,16 +35,9 @@ static __device__ __forceinline__ int find(const ShareOf<MOST> &share, int *tile
         uint32_t tiles = share.first[blockIdx.y + 1] - share.first[blockIdx.y];
         return blockIdx.x < tiles ? (int)blockIdx.y : -1;
     }
-    int low = 0, high = share.count;
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        if (share.first[middle] <= blockIdx.x)
-            low = middle;
-        else
-            high = middle;
-    }
-    *tile = (int)(blockIdx.x - share.first[low]);
-    return low;
+    int i = hr_last_at_most(0, share.count, blockIdx.x, [&](int k) { return share.first[k]; });
+    *tile = (int)(blockIdx.x - share.first[i]);
+    return i;
 }
 
 // Adds as many of `count` records as fit into one launch, and returns their number. `tiles_of(i)`:

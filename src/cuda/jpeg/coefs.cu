@@ -286,16 +286,10 @@ __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
                                  const hr_jpeg_device_segment *segment, const uint32_t *strips,
                                  uint32_t at)
 {
-    uint32_t low = segment->strip, high = image->strips, first = segment->bit / 8;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (strips[middle] / 2 <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    uint32_t begin = (low - segment->strip) * HR_JPEG_DEVICE_STRIP + strips[low] % 2;
-    uint32_t from = strips[low] / 2;
+    uint32_t i = hr_last_at_most(segment->strip, image->strips, at,
+                                 [=](uint32_t k) { return strips[k] / 2; });
+    uint32_t begin = (i - segment->strip) * HR_JPEG_DEVICE_STRIP + strips[i] % 2;
+    uint32_t from = strips[i] / 2, first = segment->bit / 8;
     return begin + at - from + count_stuffed(image->scan, first + from, first + at);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "codecs/jpeg/device.h"
+#include "cuda/search.cuh"
 #include "cuda/tiles.cuh"
 
 #ifndef HR_CUDA_LAUNCH
@@ -155,14 +156,8 @@ typedef struct hr_jpeg_range {
 HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
 {
     const hr_jpeg_device_segment *segments = image->segments;
-    uint32_t low = 0, high = image->segment_count;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (segments[middle].first <= sub)
-            low = middle;
-        else
-            high = middle;
-    }
+    uint32_t low = hr_last_at_most(0u, image->segment_count, sub,
+                                   [=](uint32_t i) { return segments[i].first; });
     hr_jpeg_range r;
     r.segment = low;
     r.known = sub == segments[low].first;

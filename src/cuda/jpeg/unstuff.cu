@@ -70,16 +70,10 @@ __device__ __forceinline__ bool has_ones(uint32_t word)
 
 __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
 {
-    uint32_t low = 0, high = image->segment_count;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (image->segments[middle].strip <= s)
-            low = middle;
-        else
-            high = middle;
-    }
+    const hr_jpeg_device_segment *segments = image->segments;
     strip r;
-    r.segment = &image->segments[low];
+    r.segment = &segments[hr_last_at_most(0u, image->segment_count, s,
+                                          [=](uint32_t i) { return segments[i].strip; })];
     r.raw = r.segment->raw + (s - r.segment->strip) * STRIP;
     r.first = s == r.segment->strip;
     r.last = r.segment->raw_end - r.raw <= STRIP;
@@ -184,15 +178,7 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
 // The image that strip `number` of the batch belongs to.
 __device__ uint32_t image_of(const hr_jpeg_batch *b, uint32_t number)
 {
-    uint32_t low = 0, high = b->count;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (b->work[middle].strip <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return hr_last_at_most(0u, b->count, number, [=](uint32_t i) { return b->work[i].strip; });
 }
 
 // Fetches the pieces of all strips. Several loads are in flight, because the latency of host memory
