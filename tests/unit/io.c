@@ -270,8 +270,8 @@ static unsigned char byte_of(size_t at)
 
 /* Reads the spans of a file of 1 MB, and checks their bytes and that the note of the largest one is
  * its key. */
-static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, const hr_span *spans,
-                  int32_t count, int32_t largest)
+static bool keyed(hr_readahead *ra, bool direct, const hr_cache *cache, hr_arena *arena,
+                  const hr_span *spans, int32_t count, int32_t largest)
 {
     hr_error error = {0};
     hr_read *read;
@@ -279,7 +279,7 @@ static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, cons
     hr_read_piece at[4];
     hr_note note = {{0}};
     int64_t waited;
-    bool ok = hr_readahead_ask(spans, count, false, &read, &error) == HR_STATUS_OK &&
+    bool ok = hr_readahead_ask(spans, count, direct, &read, &error) == HR_STATUS_OK &&
               hr_readahead_take(ra, read, arena, &buffer, at, &waited, &error) == HR_STATUS_OK;
     for (int32_t i = 0; ok && i < count; i++) {
         const unsigned char *data = (unsigned char *)hr_buffer_data(buffer) + at[i].offset;
@@ -294,7 +294,8 @@ static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, cons
     return ok;
 }
 
-/* With threads and without, through the bounce buffer and, for large spans, without it. */
+/* With threads and without, through the bounce buffer and, for large spans, without it; and past
+ * the page cache. */
 TEST(keys_are_noted_while_reading)
 {
     hr_error error = {0};
@@ -310,7 +311,9 @@ TEST(keys_are_noted_while_reading)
     CHECK(f && fclose(f) == 0);
     CHECK_OK(hr_cache_create(&cache, 1 << 20, NULL, &error), error);
     CHECK_OK(hr_arena_create(&arena, &error), error);
-    for (int threads = 0; threads < 3; threads += 2) {
+    for (int turn = 0; turn < 4; turn++) {
+        int threads = turn & 2;
+        bool direct = turn & 1;
         CHECK_OK(hr_pool_create(&pool, 0, &error), error);
         hr_pool_pin(pool, 0, 4096, pin, free);
         CHECK_OK(hr_readahead_create(&ra, pool, 1 << 22, threads, threads, 0, &error), error);
@@ -320,10 +323,14 @@ TEST(keys_are_noted_while_reading)
                                {.path = path, .offset = 1024, .size = 70003, .keep_open = true}};
         const hr_span odd[] = {{.path = path, .offset = 512, .size = 9, .keep_open = true},
                                {.path = path, .offset = 1025, .size = 70003, .keep_open = true}};
-        CHECK(keyed(ra, cache, arena, &whole, 1, 0));
-        CHECK(keyed(ra, cache, arena, &small, 1, 0));
-        CHECK(keyed(ra, cache, arena, two, 2, 1));
-        CHECK(keyed(ra, cache, arena, odd, 2, -1)); /* not aligned: without a key */
+        const hr_span far[] = {{.path = path, .offset = 700, .size = 9000, .keep_open = true},
+                               {.path = path, .offset = 200000, .size = 8999, .keep_open = true},
+                               {.path = path, .offset = 300032, .size = 9001, .keep_open = true}};
+        CHECK(keyed(ra, direct, cache, arena, far, 3, 2));
+        CHECK(keyed(ra, direct, cache, arena, &whole, 1, 0));
+        CHECK(keyed(ra, direct, cache, arena, &small, 1, 0));
+        CHECK(keyed(ra, direct, cache, arena, two, 2, 1));
+        CHECK(keyed(ra, direct, cache, arena, odd, 2, -1)); /* not aligned: without a key */
         hr_readahead_destroy(ra);
         hr_pool_unref(pool);
     }
