@@ -53,6 +53,7 @@ def write(folder: pathlib.Path, kind: str, count: int) -> None:
     else:
         containers.WRITERS[kind](target, records(count))
     (folder / "complete").touch()
+    os.sync()  # pages that were not written yet cannot be dropped
 
 
 def touch(array: Any) -> None:
@@ -81,7 +82,6 @@ def evict(folder: str) -> None:
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_file():
             with path.open("rb") as f:
-                os.fsync(f.fileno())
                 os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 

@@ -22,6 +22,7 @@
 #define BOUNCE (256 << 10) /* bytes that stay in the L2 cache of a CPU */
 #define OPEN_FILES 128     /* that stay open while nobody reads them */
 #define THREADS_MAX 256    /* for storage that serves many requests at once */
+#define DIRECT_READS 16    /* at once, past the page cache: nothing else keeps a disk busy */
 
 typedef enum read_state { READ_ASKED, READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -324,7 +325,7 @@ static void add_threads_for(hr_readahead *ra, const hr_read *r)
 {
     const hr_span *span = &r->pieces[0].span;
     const hr_storage *storage = hr_storage_of(span->root, span->path);
-    int32_t wanted = storage->requests ? storage->requests() : 0;
+    int32_t wanted = storage->requests ? storage->requests() : r->direct ? DIRECT_READS : 0;
     ra->most = HR_MAX(ra->most, HR_MIN(wanted, THREADS_MAX));
     while (ra->thread_count < ra->most && !ra->stop && add_thread(ra))
         ;
