@@ -24,8 +24,8 @@ static const hr_arg_def caffe2_arg_defs[] = {
     HR_ARG(caffe2_args, label_type, INT, 0, "0",
            "What the labels are. 0: one number; 1: the numbers of the labels that a sample has; 2: "
            "a list of numbers; 3: as 1, with weights; 4: there are none. With 1 and 3 there are "
-           "two outputs: a list of `num_labels` numbers, which has 1 or the weight for each label "
-           "of the sample, otherwise 0; and the numbers of the labels.",
+           "two outputs: a list of `num_labels` numbers, with 1 or the weight for each label of "
+           "the sample, and 0 for the others; and the numbers of the labels.",
            .min = 0, .max = HR_CAFFE2_NO_LABEL),
     HR_ARG(caffe2_args, num_labels, INT, 0, "1",
            "Number of possible labels, for label_type 1 and 3.", .min = 1, .max = 1 << 24),

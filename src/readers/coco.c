@@ -29,12 +29,12 @@ static const hr_arg_def coco_arg_defs[] = {
     HR_ARG_RENAMED(meta_files_path, STRING, preprocessed_annotations, "0.28"),
     HR_ARG(
         coco_args, images, STRINGS, HR_ARG_OPTIONAL, NULL,
-        "Names of the images to read, in this order; others in the annotations are left out, and "
-        "names that are not in the annotations, too. Default: all images, by their id."),
+        "Names of the images to read, in this order; other images in the annotations are left out, "
+        "and so are names that are not in the annotations. Default: all images, by their id."),
     FLAG(ltrb, "False", "Boxes are left, top, right, bottom instead of left, top, width, height."),
     FLAG(ratio, "False", "Boxes and polygons are fractions of the size of the image."),
     HR_ARG(coco_args, size_threshold, FLOAT, 0, "0.1",
-           "Annotations whose box is narrower or lower than this many pixels are left out."),
+           "Annotations whose box has a side shorter than this many pixels are left out."),
     FLAG(skip_empty, "False", "Leave out images without annotations."),
     FLAG(include_iscrowd, "True", "Read annotations of crowds (iscrowd), too."),
     FLAG(avoid_class_remapping, "False",

@@ -39,8 +39,8 @@ static const hr_arg_def nemo_arg_defs[] = {
     HR_ARG(nemo_args, downmix, BOOL, 0, "True",
            "Mix the channels to one, their mean; the audio is then 1-D."),
     HR_ARG(nemo_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the audio: INT16, INT32 or FLOAT. Samples fill the range of integers, and -1 "
-           "to 1 as FLOAT."),
+           "Type of the audio: INT16, INT32 or FLOAT. Integers use the full range of their type, "
+           "and FLOAT the range from -1 to 1."),
     HR_ARG(nemo_args, max_duration, FLOAT, 0, "0.0",
            "Leave out entries whose `duration` is longer, in seconds; 0: no limit."),
     HR_ARG(nemo_args, min_duration, FLOAT, 0, "0.0",

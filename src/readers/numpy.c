@@ -370,8 +370,8 @@ const hr_op_def hr_op_readers_numpy = {
     HR_OP_ABI,
     .name = "readers.numpy",
     .doc = "Reads arrays that numpy.save wrote, whole or a window of each. Arrays in Fortran order "
-           "and in the other byte order become ordinary tensors. On a GPU, arrays are read on the "
-           "CPU and copied.",
+           "or in the opposite byte order become ordinary tensors. On a GPU, arrays are read on "
+           "the CPU and copied.",
     .aliases = numpy_aliases,
     .devices = "cpu|gpu",
     .args = numpy_arg_defs,

@@ -42,7 +42,7 @@ static const hr_arg_def video_arg_defs[] = {
     HR_ARG_ACCEPT(file_list_include_end, BOOL, "True", "No effect, as in DALI 2.4."),
     HR_ARG(video_args, file_list_rounding, STRING, 0, "\"start_down_end_up\"",
            "Which frame start and end stand for if they are between two frames: the one before "
-           "(down) or the one behind (up).",
+           "(down) or the one after (up).",
            .choices = "start_down_end_up|start_up_end_down|all_up|all_down"),
     HR_ARG(video_args, file_root, STRING, 0, "\"\"",
            "A folder with a folder of videos per class. The label is the number of the class, in "

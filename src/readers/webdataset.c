@@ -47,7 +47,7 @@ typedef struct wds_state {
 
 static const hr_arg_def wds_arg_defs[] = {
     HR_ARG(wds_args, paths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the tar archives. Braces stand for several: \"shard-{000..146}.tar\", "
+           "Paths of the tar archives. Braces stand for several paths: \"shard-{000..146}.tar\", "
            "\"{train,extra}.tar\"."),
     HR_ARG(wds_args, ext, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "One element per output: the extensions that may be its component, separated by "

@@ -7,7 +7,7 @@
 static const hr_arg_def audio_resample_arg_defs[] = {
     HR_ARG(audio_resample_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output, by default that of the input: an integer type of up to 32 bits, or "
-           "FLOAT. Integers fill their range, and floats that of -1 to 1."),
+           "FLOAT. Integers use the full range of their type, and floats the range from -1 to 1."),
     HR_ARG(audio_resample_args, in_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Sampling rate of the input, in the unit of `out_rate`."),
     HR_ARG(audio_resample_args, out_length, INT64, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
@@ -197,8 +197,9 @@ static const char *const audio_resample_aliases[] = {"experimental.audio_resampl
 const hr_op_def hr_op_audio_resample = {
     HR_OP_ABI,
     .name = "audio_resample",
-    .doc = "Resamples sounds by a windowed sinc, whose length is the `quality`. The first axis is "
-           "time, a second one the channels. There is no low-pass filter when the rate falls.",
+    .doc = "Resamples audio with a windowed sinc, whose length depends on `quality`. The first "
+           "axis is time, a second one the channels. There is no low-pass filter when the rate "
+           "falls.",
     .aliases = audio_resample_aliases,
     .devices = "cpu|gpu",
     .args = audio_resample_arg_defs,

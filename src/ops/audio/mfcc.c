@@ -11,7 +11,7 @@
 
 static const hr_arg_def mfcc_arg_defs[] = {
     HR_ARG(mfcc_args, n_mfcc, INT, 0, "20",
-           "Number of coefficients; at most as many as the axis has elements are made."),
+           "Number of coefficients; no more are made than the axis has elements."),
     HR_ARG(mfcc_args, dct_type, INT, 0, "2", "Type of the cosine transform, 1 to 4."),
     HR_ARG(mfcc_args, normalize, BOOL, 0, "False",
            "Scale the transform so that it is orthonormal; not possible with type 1."),

@@ -8,11 +8,11 @@ enum { BLOCK = 1024 }; /* elements that are converted at once, so that they stay
 
 static const hr_arg_def preemphasis_arg_defs[] = {
     HR_ARG(preemphasis_args, preemph_coeff, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.97",
-           "The part of the element before that is subtracted."),
+           "The fraction of the previous element that is subtracted."),
     HR_ARG(preemphasis_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
     HR_ARG(preemphasis_args, border, STRING, 0, "\"clamp\"",
-           "What stands in front of the first element: \"clamp\": the first element itself; "
-           "\"zero\": 0; \"reflect\": the second element.",
+           "What precedes the first element: \"clamp\": the first element itself; \"zero\": 0; "
+           "\"reflect\": the second element.",
            .choices = "clamp|zero|reflect"),
     HR_ARG_END};
 

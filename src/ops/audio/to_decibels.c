@@ -14,7 +14,8 @@ static const hr_arg_def decibels_arg_defs[] = {
     HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
            "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
     HR_ARG(hr_decibels_args, reference, FLOAT, 0, "0.0",
-           "The value that gives 0 dB, not 0. Default: the largest value of the sample."),
+           "The value that gives 0 dB; it must not be 0. Default: the largest value of the "
+           "sample."),
     HR_ARG(hr_decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this."),
     HR_ARG_END};
 

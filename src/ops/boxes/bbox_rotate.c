@@ -32,7 +32,7 @@ static const hr_arg_def bbox_rotate_arg_defs[] = {
            "Size of the output boxes. \"expand\": large enough to contain the rotated box. "
            "\"fixed\": the size of the input box. \"halfway\": the mean of these two. With "
            "\"fixed\" and \"halfway\", width and height of the input box are swapped if the "
-           "rotation turns a wide box into a high one, or the reverse.",
+           "rotation turns a wide box into a tall one, or the reverse.",
            .choices = "expand|halfway|fixed"),
     HR_ARG(bbox_rotate_args, remove_threshold, FLOAT, 0, "0.1",
            "A box is removed if the fraction of its area that lies on the canvas is less than "

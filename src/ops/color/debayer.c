@@ -347,7 +347,7 @@ static const char *const debayer_aliases[] = {"experimental.debayer", NULL};
 const hr_op_def hr_op_debayer = {
     HR_OP_ABI,
     .name = "debayer",
-    .doc = "Makes colour pictures of the values of a sensor behind a Bayer filter, as OpenCV does. "
+    .doc = "Makes colour pictures from the values of a sensor with a Bayer filter, as OpenCV does. "
            "The input is UINT8 or UINT16, with one channel and even height and width.",
     .aliases = debayer_aliases,
     .devices = "cpu|gpu",

@@ -12,8 +12,8 @@ static const hr_arg_def audio_arg_defs[] = {
     HR_ARG(audio_args, downmix, BOOL, 0, "False",
            "Mix the channels to one, their mean; the output is then 1-D."),
     HR_ARG(audio_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: INT16, INT32 or FLOAT. Samples fill the range of integers, and -1 "
-           "to 1 as FLOAT."),
+           "Type of the output: INT16, INT32 or FLOAT. Integers use the full range of their type, "
+           "and FLOAT the range from -1 to 1."),
     HR_ARG(audio_args, quality, FLOAT, 0, "50.0",
            "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
            .min = 0, .max = 100),
@@ -92,10 +92,10 @@ static const char *const audio_aliases[] = {"audio_decoder", NULL};
 const hr_op_def hr_op_decoders_audio = {
     HR_OP_ABI,
     .name = "decoders.audio",
-    .doc = "Decodes sound files: WAV, RF64, W64, AIFF, AU and CAF with integers of up to 32 bits, "
+    .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU and CAF with integers of up to 32 bits, "
            "floats, mu-law or A-law; FLAC, Vorbis, Opus and MP3. The outputs are the samples, of "
-           "shape (frames, channels), and "
-           "the sampling rate in Hz. A WAV file that is cut gives the samples that it has.",
+           "shape (frames, channels), and the sampling rate in Hz. A truncated WAV file gives the "
+           "samples that it has.",
     .aliases = audio_aliases,
     .devices = "cpu",
     .args = audio_arg_defs,

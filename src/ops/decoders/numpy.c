@@ -108,8 +108,8 @@ static hr_status numpy_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_decoders_numpy = {
     HR_OP_ABI,
     .name = "decoders.numpy",
-    .doc = "Decodes the bytes of files that numpy.save wrote. Arrays in Fortran order and in the "
-           "other byte order become ordinary tensors.",
+    .doc = "Decodes the bytes of files that numpy.save wrote. Arrays in Fortran order or in the "
+           "opposite byte order become ordinary tensors.",
     .devices = "cpu",
     .flags = HR_OP_BORROWS,
     .args = numpy_arg_defs,

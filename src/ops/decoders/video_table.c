@@ -63,8 +63,8 @@ static hr_status video_table_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op__video_table = {
     HR_OP_ABI,
     .name = "_video_table",
-    .doc = "Where the packets of a video file are, which is given as its bytes, and the number of "
-           "its frames.",
+    .doc = "The positions of the packets in the bytes of a video file, and the number of its "
+           "frames.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN,
     .in = HR_INPUTS({.name = "encoded"}),

@@ -217,9 +217,9 @@ static hr_status distortion_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_jpeg_compression_distortion = {
     HR_OP_ABI,
     .name = "jpeg_compression_distortion",
-    .doc = "Adds the artefacts of JPEG compression to RGB pictures: the output is what comes back "
-           "of a picture that was saved as JPEG, with chroma at half size (4:2:0). The input is "
-           "UINT8.",
+    .doc = "Adds the artefacts of JPEG compression to RGB pictures: the output is the picture "
+           "after it was saved as JPEG and decoded again, with chroma at half size (4:2:0). The "
+           "input is UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = distortion_arg_defs,

@@ -23,9 +23,9 @@ static const hr_arg_def salt_pepper_arg_defs[] = {
     HR_ARG(salt_pepper_args, pepper_val, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Value of pepper. Default: the least value of an integer type, -1.0 for FLOAT."),
     HR_ARG(salt_pepper_args, per_channel, BOOL, 0, "False",
-           "True: each element is replaced or not. False: each pixel is replaced with all its "
-           "channels, or not. Channels are the first or the last dimension (the last one if "
-           "there is no layout)."),
+           "True: each element is replaced independently. False: each pixel is, with all its "
+           "channels. Channels are the first or the last dimension (the last one if there is no "
+           "layout)."),
     HR_ARG_END};
 
 /* The number of draws that are below a probability. */

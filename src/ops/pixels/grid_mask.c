@@ -14,7 +14,7 @@ static const hr_arg_def grid_mask_arg_defs[] = {
     HR_ARG(grid_mask_args, tile, INT, HR_ARG_PER_SAMPLE, "100",
            "Distance from square to square in pixels."),
     HR_ARG(grid_mask_args, ratio, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Side of the squares in tiles: 0 masks nothing, 1 everything."),
+           "Side of the squares as a fraction of `tile`: 0 masks nothing, 1 everything."),
     HR_ARG(grid_mask_args, angle, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
            "Angle of the grid about pixel (0, 0), in radians."),
     HR_ARG(grid_mask_args, shift_x, FLOAT, HR_ARG_PER_SAMPLE, "0.0",

@@ -111,9 +111,8 @@ static hr_status beta_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_random_beta = {
     HR_OP_ABI,
     .name = "random.beta",
-    .doc =
-        "Draws numbers of a beta distribution, between 0 and 1: one scalar per sample, or a tensor "
-        "with the shape `shape` or that of the input.",
+    .doc = "Draws numbers from a beta distribution, between 0 and 1: one scalar per sample, or a "
+           "tensor with the shape `shape` or that of the input.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = beta_arg_defs,
