@@ -24,8 +24,8 @@ def load_library(library_path: str | os.PathLike[str], global_symbols: bool = Fa
         global_symbols: makes its symbols available to libraries that are loaded later.
 
     Raises:
-        RuntimeError: the library cannot be loaded, or one of its operators cannot be added. None
-            of them is, then.
+        RuntimeError: the library cannot be loaded, or one of its operators cannot be added. In that
+            case none is added.
     """
     path = os.fspath(library_path)
     _core.load_plugin(os.path.abspath(path) if os.path.exists(path) else path, global_symbols)

@@ -133,7 +133,7 @@ class _Tensor(_Data):
         return True
 
     def reinterpret(self: Any, dtype: DTypeLike) -> None:
-        """Takes the elements as another type of the same size, in place.
+        """Reinterprets the elements as another type of the same size, in place.
 
         Raises:
             RuntimeError: the sizes differ.
@@ -228,7 +228,7 @@ class _Batch(_Data, Generic[Sample]):
             ) from None
 
     def reinterpret(self: Any, dtype: DTypeLike) -> None:
-        """Takes the elements as another type of the same size, in place.
+        """Reinterprets the elements as another type of the same size, in place.
 
         Raises:
             RuntimeError: the sizes differ.

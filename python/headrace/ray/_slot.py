@@ -42,8 +42,8 @@ class Left:
 class Slot:
     """Asks an actor for batches ahead of time; starts another one where it died.
 
-    `state` is the position behind the last batch that the trainer has got. Batches are a function of
-    the position, so what a dead actor had not delivered is made again, exactly.
+    `state` is the position after the last batch that the trainer has received. Batches are a
+    function of the position, so what a dead actor had not delivered is made again, exactly.
     """
 
     def __init__(

@@ -27,12 +27,12 @@ _STATE = {
 class Loader:
     """Yields the batches of pipelines that run as Ray actors, for example ``(images, labels)``.
 
-    Every actor reads a shard of its own. Their batches come in turn, so the order is a function of
-    the seed and of the number of actors. Each ``for`` loop is an epoch, as with
+    Every actor reads a shard of its own. The batches are taken from the actors in turn, so the order
+    is a function of the seed and of the number of actors. Each ``for`` loop is an epoch, as with
     `headrace.torch.Loader`.
 
-    An actor that dies, alone or with its node, is replaced. The new one begins behind the last batch
-    that the trainer has got: no sample is lost or comes twice.
+    An actor that dies, alone or with its node, is replaced. The new one begins after the last batch
+    that the trainer has received: no sample is lost or repeated.
 
     Args:
         pipeline: called in each actor with `shard_id` and `num_shards`; returns a pipeline that is
@@ -152,7 +152,7 @@ class Loader:
     # ---- positions -------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the position: what follows the last batch that the loop has given.
+        """Returns the position after the last batch that the loop has yielded.
 
         It is about a kilobyte. Every trainer saves its own state.
         """

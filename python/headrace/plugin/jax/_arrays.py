@@ -13,7 +13,7 @@ import jax.numpy as jnp
 def dense(batch: Any, leading: bool = False) -> jax.Array:
     """A batch as one array that shares its memory.
 
-    Samples of one shape that are not contiguous (for example mapped files) are copied.
+    Samples of one shape that are not contiguous (for example the bytes of files) are copied.
 
     Args:
         leading: the array has one more dimension before that of the batch, of extent 1.

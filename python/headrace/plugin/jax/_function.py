@@ -28,7 +28,7 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Any:
-    """Makes an operator of a function that takes and returns `jax.Array`.
+    """Turns a function that takes and returns `jax.Array` into an operator.
 
     The result is called in a pipeline definition, with one node per argument. The function gets
     one array of shape (batch, *sample shape) per input, which shares the memory of the pipeline

@@ -46,7 +46,7 @@ def current_stream(device: int) -> int:
 def dense(batch: Any, keep: int | None = None) -> torch.Tensor:
     """Returns the batch, or its first `keep` samples, as one tensor that shares its memory.
 
-    Samples of one shape that are not contiguous (for example mapped files) are copied.
+    Samples of one shape that are not contiguous (for example the bytes of files) are copied.
 
     Raises:
         RuntimeError: the samples differ in shape.

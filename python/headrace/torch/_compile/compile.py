@@ -120,7 +120,7 @@ def device_number(device: Any) -> int | None:
     if kind == "cpu":
         return None
     if kind not in ("cuda", "gpu"):
-        raise ValueError(f"`device` is {device!r}; it must be 'cpu' or 'cuda', maybe with a number")
+        raise ValueError(f"`device` is {device!r}; it must be 'cpu' or 'cuda', optionally with an index")
     return int(number or 0)
 
 
