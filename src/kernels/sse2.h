@@ -304,7 +304,9 @@ HR_NEON __m128i _mm_cvttps_epi32(__m128 v)
 #undef OF_U64
 #undef HR_NEON
 
-/* A macro: the count must be a literal. */
+/* Macros: the number of the element, and the count, must be literals. */
+#define _mm_insert_epi16(v, element, i)                                                            \
+    vreinterpretq_s32_s16(vsetq_lane_s16((int16_t)(element), vreinterpretq_s16_s32(v), i))
 #define _mm_srli_si128(v, n)                                                                       \
     vreinterpretq_s32_u8(vextq_u8(vreinterpretq_u8_s32(v), vdupq_n_u8(0), n))
 
