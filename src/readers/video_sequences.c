@@ -60,8 +60,8 @@ hr_status hr_video_range(const hr_video *v, const hr_video_part *part,
     *end = v->frames;
     if (!part || part->given == 0)
         return HR_STATUS_OK;
-    if (part->given == 1) { /* as DALI: a start alone selects nothing */
-        *end = 0;
+    if (part->given == 1) { /* as DALI: a start alone selects nothing, unless it is 0 */
+        *end = part->start == 0 ? v->frames : 0;
         return HR_STATUS_OK;
     }
     if (rounding->frames) {

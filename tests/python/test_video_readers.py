@@ -98,6 +98,8 @@ LISTS: dict[str, tuple[str, dict[str, Any]]] = {
     "backwards": (f"{A} 3 0.6 0.2\n{B} 4\n", {}),
     "empty": (f"{A} 3 0.2 0.2\n{B} 4\n", {}),
     "start-alone": (f"{A} 3 0.6\n{B} 4\n", {}),
+    "zero-alone": (f"{A} 3 0\n{B} 4 0.0\n", {}),
+    "frame-zero-alone": (f"{A} 3 0\n{B} 4\n", {"file_list_format": "frames"}),
     "frames": (f"{A} 3 2 7\n", {"file_list_format": "frames"}),
     "negative": (f"{A} 3 -5 -2\n", {"file_list_format": "frames"}),
     "too-many": (f"{A} 3 15 99\n", {"file_list_format": "frames"}),
