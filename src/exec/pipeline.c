@@ -370,24 +370,31 @@ static hr_iteration *take_first(hr_pipeline *p)
 }
 
 /* The most positions in a row that may be skipped before the pipeline gives up: two epochs and a
- * batch. Fed sources end by themselves; how long the epoch of a stream is, is not known. */
+ * batch. How long the epoch of a stream is, is not known. */
 static int64_t skippable(const hr_pipeline *p)
 {
     if (p->source_count == 0)
         return p->options.batch_size;
     const hr_source *s = &p->sources[0];
-    int64_t epoch = hr__source_indexed(s)   ? s->sampler.count
-                    : hr__source_streams(s) ? STREAM_SKIPPABLE
-                                            : INT32_MAX / 2;
+    int64_t epoch = hr__source_indexed(s) ? s->sampler.count : STREAM_SKIPPABLE;
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
+/* Whether an iteration may be dropped: who feeds a batch expects its outputs. */
+static bool may_drop(const hr_pipeline *p)
+{
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (hr__source_fed(&p->sources[k]))
+            return false;
+    return true;
+}
+
 /* Counts the positions of an iteration. One whose samples were all skipped (`*empty`) is dropped,
- * and the next one takes over its positions. Lock held. */
+ * unless batches are fed, and the next one takes over its positions. Lock held. */
 static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
 {
     int32_t positions = p->carried_positions + it->positions;
-    *empty = it->outputs && it->outputs->samples == 0 && it->size > 0;
+    *empty = it->outputs && it->outputs->samples == 0 && it->size > 0 && may_drop(p);
     p->carried_positions = *empty && positions <= skippable(p) ? positions : 0;
     if (it->outputs)
         it->outputs->positions = positions;
@@ -416,7 +423,7 @@ static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples
     }
 }
 
-/* Takes the next iteration that is not empty. The lock is released before freeing an iteration,
+/* Takes the next iteration that is not dropped. The lock is released before freeing an iteration,
  * which may call the hr_release_fn of fed memory, and before waking a worker, which takes the lock.
  */
 static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)

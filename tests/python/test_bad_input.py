@@ -9,7 +9,9 @@ import os
 import socket
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ pytest.importorskip("numpy")
 pytest.importorskip("PIL")
 
 import numpy as np  # noqa: E402
-from headrace import Pipeline, fn, pipeline_def  # noqa: E402
+from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
 from photos import encoded, fill, resized, sources  # noqa: E402
 
 PIXELS = 100_000  # max_image_pixels in these tests
@@ -462,6 +464,64 @@ def test_bytes_from_python() -> None:
     with pytest.raises(RuntimeError):
         replacing.run()
     assert len(replacing.run()[0]) == 3
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("bad", [(0,), (2,), (4,), (1, 2), (1, 3), (0, 1, 2, 3, 4)])
+def test_all_samples_of_a_fed_batch_are_bad(bad: tuple[int, ...], depth: int) -> None:
+    """Of five batches, those in `bad` have no good sample: their numbers do not come."""
+
+    def batches() -> Iterator[tuple[list[Any], list[Any]]]:
+        for number in range(5):
+            data = [b"junk" if number in bad else encoded(i) for i in range(2)]
+            yield [np.frombuffer(d, np.uint8) for d in data], [np.array(number)] * 2
+
+    pipe = Pipeline(2, 2, None, prefetch_queue_depth=depth, on_error="skip")
+    with pipe:
+        files, numbers = fn.external_source(batches, num_outputs=2, cycle="raise")
+        pipe.set_outputs(fn.decoders.image(files), numbers)
+    for _ in range(2):
+        found, positions = [], 0
+        with pytest.raises(StopIteration):
+            while True:
+                outputs = pipe.run()
+                found.append(np.asarray(outputs[1].as_array()).tolist())
+                positions += outputs.positions
+        good = [number for number in range(5) if number not in bad]
+        assert found == [[number] * 2 for number in good]
+        assert positions == 2 * (good[-1] + 1 if good else 0)
+        pipe.reset()
+
+
+def test_one_result_for_each_batch_that_is_fed() -> None:
+    pipe = Pipeline(2, 2, None, on_error="skip", output_dtype=types.UINT8)
+    with pipe:
+        pipe.set_outputs(fn.decoders.image(fn.external_source(name="files")))
+    batches = [[encoded(0)], [b"junk"] * 2, [b"junk", encoded(1)], [b"junk"]]
+    for batch in batches:
+        pipe.feed_input("files", [np.frombuffer(data, np.uint8) for data in batch])
+        assert len(pipe.run()[0]) == sum(data != b"junk" for data in batch)
+    assert len(pipe.errors()) == 4
+
+
+def test_resuming_after_a_fed_batch_that_is_bad() -> None:
+    """The source is asked for the batch that comes after those that were taken or left out."""
+
+    def numbered(state: bytes | None = None) -> Pipeline:
+        def sample(info: Any) -> tuple[Any, Any]:
+            data = b"junk" if info.iteration == 1 else encoded(0)
+            return np.frombuffer(data, np.uint8), np.array(info.idx_in_epoch)
+
+        options: dict[str, Any] = {"enable_checkpointing": True, "checkpoint": state}
+        pipe = Pipeline(2, 2, None, on_error="skip", **options)
+        with pipe:
+            files, numbers = fn.external_source(sample, num_outputs=2, batch=False)
+            pipe.set_outputs(fn.decoders.image(files), numbers)
+        return pipe
+
+    pipe = numbered()
+    assert [pipe.run()[1].as_array().tolist() for _ in range(2)] == [[0, 1], [4, 5]]
+    assert numbered(pipe.checkpoint()).run()[1].as_array().tolist() == [6, 7]
 
 
 @pytest.mark.parametrize("cut", range(0, 700, 41))

@@ -34,6 +34,11 @@ class Outputs(tuple):  # type: ignore[type-arg]
         outputs.iteration, outputs.positions, outputs.slots = iteration, positions, slots
         return outputs
 
+    @property
+    def all_bad(self) -> bool:
+        """Whether ``on_error="skip"`` left out all samples. The batches then have no type and no shape."""
+        return self.positions > 0 and bool(self) and len(self[0]) == 0
+
 
 class OutputChecks:
     """The element types, numbers of dimensions and layouts that were declared for the outputs.

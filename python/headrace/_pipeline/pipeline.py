@@ -44,6 +44,8 @@ from headrace.types import PipelineAPIType
 
 Batch: TypeAlias = TensorListCPU | TensorListGPU
 
+_BAD_IN_ROW = 50_000  # samples that `run` leaves out before it gives up
+
 
 class Pipeline(Observed, Shown):
     """A graph of operators that prepares batches ahead of the code that takes them.
@@ -350,7 +352,26 @@ class Pipeline(Observed, Shown):
             if pipeline_inputs:
                 self._feed_inputs(pipeline_inputs)
             self._epoch.schedule(self._depth, self._prepare)
-            return self._take()
+            outputs = self._take()
+            return self._next_good(outputs) if outputs.all_bad else outputs
+
+    def _next_good(self, outputs: Outputs) -> Outputs:
+        """What `run` returns after a batch whose samples were all left out.
+
+        If all sources are asked for batches, that is the next batch that has samples. If one is fed
+        by the caller, who expects one result per batch, it is the empty batch.
+        """
+        if not self._own_setup and any(s.callback is None for s in self._feeder.sources.values()):
+            return outputs
+        bad = 0
+        while outputs.all_bad:
+            bad += outputs.positions
+            if bad > _BAD_IN_ROW:
+                raise RuntimeError(f'on_error="skip": each of the last {bad} samples was bad')
+            self._epoch.schedule(self._depth, self._prepare)
+            outputs = self._take()
+        outputs.positions += bad
+        return outputs
 
     def _enter(self, api_type: PipelineAPIType) -> None:
         """Builds the pipeline, and checks that the caller may run it."""
@@ -411,7 +432,7 @@ class Pipeline(Observed, Shown):
         if self._feeder.sources and self._epoch.scheduled:
             self._feeder.flush(self._epoch.taken)
         outputs = self._epoch.take(self._next)
-        if self._checks is not None:
+        if self._checks is not None and not outputs.all_bad:
             self._checks.check(outputs)
         if self._memory is not None:
             self._memory.add(outputs)

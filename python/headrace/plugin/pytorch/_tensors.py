@@ -49,11 +49,16 @@ def dense(batch: Any, keep: int | None = None) -> torch.Tensor:
     Samples of one shape that are not contiguous (for example the bytes of files) are copied.
 
     Raises:
-        RuntimeError: the samples differ in shape.
+        RuntimeError: the samples differ in shape, or there are none, so that their shape is unknown.
     """
     try:
         whole = batch.as_tensor()
     except RuntimeError:
+        if len(batch) == 0:
+            raise RuntimeError(
+                "The batch has no samples, so it has no element type and no shape: either it was fed "
+                'empty, or `on_error="skip"` left out all of its samples.'
+            ) from None
         shapes = set(batch.shape())
         if len(shapes) != 1:
             raise RuntimeError(
