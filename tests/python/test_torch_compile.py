@@ -467,6 +467,38 @@ def test_python_runs_what_has_no_rule(data: Any) -> None:
         assert rest.max() - rest.min() < 2.1 / 255 and -0.01 < rest.mean() < 1.01
 
 
+def to_mode(mode: str) -> Any:
+    return v1.Lambda(lambda picture: picture.convert(mode))
+
+
+MODES = {
+    "gray before": [v2.CenterCrop(20), v2.Grayscale(1), turn, v2.CenterCrop((9, 30)), IMAGE],
+    "gray": [v2.CenterCrop(20), to_mode("L"), v2.RandomInvert(1.0), IMAGE],
+    "alpha": [v2.CenterCrop(20), v1.Lambda(lambda picture: picture.putalpha(60) or picture), IMAGE],
+    "other colours": [v2.CenterCrop(20), to_mode("HSV"), turn, v2.RandomVerticalFlip(1.0), IMAGE],
+    "there and back": [v2.CenterCrop(20), to_mode("CMYK"), to_mode("RGB"), v2.Grayscale(), IMAGE],
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_modes_of_pictures_from_python(data: Any, name: str) -> None:
+    transform = v2.Compose(MODES[name])
+    with pytest.warns(UserWarning, match="Python runs"):
+        batches = headrace.torch.compile(transform, data, batch_size=1)
+    for (images, _), (picture, _) in zip(batches, data, strict=True):
+        expected = transform(picture)
+        assert images[0].shape == expected.shape
+        assert (images[0].int() - expected.int()).abs().max() <= 1
+
+
+@pytest.mark.parametrize("mode", ["1", "F", "P"])
+def test_modes_that_are_refused(data: Any, mode: str) -> None:
+    with pytest.raises(TypeError, match=f"returns a PIL image of mode {mode}"):
+        headrace.torch.compile(v2.Compose([to_mode(mode), IMAGE]), data)
+    with pytest.raises(TypeError, match="returns a ndarray, neither a PIL image nor a tensor"):
+        headrace.torch.compile(v2.Compose([v1.Lambda(np.asarray), IMAGE]), data)
+
+
 def test_import_without_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('none')")
     code = "import sys, headrace; assert 'torch' not in sys.modules; import headrace.torch"

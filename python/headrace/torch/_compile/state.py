@@ -33,7 +33,9 @@ class State:
         scale: what its elements are, times the bytes of the node.
         mean, std: of a Normalize that is still to be done.
         flushed: the node is what torchvision has: CHW, of type `dtype`.
-        channels: 3, or 1 after Grayscale.
+        channels: 3, or 1 after Grayscale; of a tensor from Python, what it has.
+        mode: of the PIL image that Python returned, if this is neither "RGB" nor "L". The node then
+            has its bands, which only Python can work on.
         needs_cpu: a rule used an operator that runs on the CPU only.
     """
 
@@ -45,6 +47,7 @@ class State:
     std: tuple[float, ...] | None = None
     flushed: bool = False
     channels: int = 3
+    mode: str | None = None
     needs_cpu: bool = False
 
     def bytes(self) -> DataNode:
@@ -88,5 +91,5 @@ class State:
 
     def same_kind(self, other: State) -> bool:
         """Whether another branch ends with the same kind of picture."""
-        names = ("tensor", "dtype", "scale", "mean", "std", "flushed", "channels")
+        names = ("tensor", "dtype", "scale", "mean", "std", "flushed", "channels", "mode")
         return all(getattr(self, name) == getattr(other, name) for name in names)

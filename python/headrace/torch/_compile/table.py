@@ -65,6 +65,8 @@ def apply(transform: Any, state: State, steps: list[Step]) -> None:
     before = dataclasses.replace(state)
     state.needs_cpu = False
     try:
+        if state.mode is not None:
+            raise Unsupported(f"the PIL image has the mode {state.mode} here")
         find(transform)(transform, state)
         steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
         return
