@@ -191,6 +191,41 @@ def test_resumes_with_other_shards() -> None:
     assert sorted(before + after) == list(range(40))
 
 
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_length_after_the_end_of_an_epoch(shards: int, complete: bool) -> None:
+    """It is that of the next loop, also if the loop that ended had the rest of an epoch."""
+
+    def restored(state: Any, count: int) -> Loader:
+        loader = Loader(numbered(21, 0, count))
+        loader.load_state_dict(state)
+        return loader
+
+    def lengths(loader: Loader) -> list[int]:
+        """What `len` said before the loop and in it, and how many batches there were."""
+        said, batches = [len(loader)], 0
+        for _ in loader:
+            said.append(len(loader))
+            batches += 1
+        assert set(said) == {batches}
+        return [batches, len(loader)]
+
+    first = Loader(numbered(21))
+    for number, _ in enumerate(first):
+        if number == 5 and not complete:
+            break
+    whole = [6, 3, 2][shards - 1]
+    assert lengths(restored(first.state_dict(), shards)) == [whole] * 2
+    loop = iter(first)
+    for _ in range(2):
+        next(loop)
+    if shards > 1:  # 13 samples are left
+        rest = restored(first.state_dict(), shards)
+        assert lengths(rest) == [2, whole]
+        again = restored(rest.state_dict(), shards)
+        assert lengths(again) == [whole] * 2
+
+
 def test_mistakes() -> None:
     with pytest.raises(TypeError, match="takes a pipeline, not list"):
         Loader([numbered()])  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ positions of a batch belong to it. Both have the same members:
 
 from __future__ import annotations
 
+import copy
 import enum
 import sys
 from typing import Any
@@ -187,6 +188,12 @@ class ReaderEpochs:
             self.epoch += 1
             self.positions, self._end = self._length()
         self.taken = 0
+
+    def following(self) -> int:
+        """Length of the epoch after this one, in positions."""
+        other = copy.copy(self)
+        other.roll()
+        return other.positions
 
     def _roll_carry(self) -> None:
         taken = self.taken

@@ -65,8 +65,9 @@ class LoaderBase(Generic[Item]):
         return int(self.pipeline.max_batch_size or 0)
 
     def __len__(self) -> int:
-        """Number of batches in an epoch."""
-        positions = self._epochs().positions
+        """Number of batches in the epoch of the current loop; between two loops, in the next one."""
+        epochs, between = self._epochs(), self._loop is None and self._iterator().over()
+        positions = epochs.following() if between else epochs.positions
         return (
             positions // self.batch_size
             if self._drop_last
@@ -128,6 +129,7 @@ class LoaderBase(Generic[Item]):
             try:
                 (batch,) = next(batches)
             except StopIteration:
+                self._loop = None
                 return
             if not self._drop_last or left >= self.batch_size:
                 yield self._shown(batch)
