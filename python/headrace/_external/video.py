@@ -25,11 +25,13 @@ class VideoSource(Source):
 
     Attributes:
         scan: returns the table of packets of a file and the number of its frames. The pipeline sets it.
+        node_text: what the engine calls the source; `label` is what the user knows.
     """
 
     def __init__(self, length: int, pad: bool) -> None:
         super().__init__(None, None, False, 3, True, False, None, None, None, True, False)
         self.resumable = False
+        self.node_text = self.label
         self.scan: Callable[[bytes], tuple[bytes, int]] | None = None
         self._length = length
         self._pad = pad
@@ -45,7 +47,11 @@ class VideoSource(Source):
     ) -> list[list[_core.Batch]]:
         file = _file_of(data, self.label)
         assert self.scan is not None
-        table, count = self.scan(file)
+        try:
+            table, count = self.scan(file)
+        except RuntimeError as error:  # it names the operator and the sample of the scan
+            reason = str(error).partition("sample 0 of the batch: ")[2] or str(error)
+            raise RuntimeError(f"{self.label}: {reason}") from None
         numbers = [self._numbers(start, count) for start in range(0, count, self._length)]
         batches = []
         for first in range(0, len(numbers), max_batch):
@@ -88,7 +94,8 @@ def video(*, name: str | None = None, preserve: bool = False, **kwargs: Any) -> 
         "external_source", [], {"num_outputs": 3}, {}, name, preserve, "ExternalSource", "cpu"
     )
     instance.source = source
-    source.label = instance.text()
+    source.node_text = instance.text()
+    source.label = source.node_text.replace("external_source", NAME, 1)
     return _graph.call(op, op.class_name, tuple(instance.nodes()), kwargs)
 
 

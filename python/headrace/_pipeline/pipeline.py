@@ -444,9 +444,13 @@ class Pipeline(Observed, Shown):
         try:
             batches, iteration, positions, slots = self._core.run()
         except IndexError as error:
-            if any(isinstance(source, VideoSource) for source in definition.sources.values()):
-                raise RuntimeError(str(error)) from None  # as in DALI
-            raise
+            videos = [s for s in definition.sources.values() if isinstance(s, VideoSource)]
+            if not videos:
+                raise
+            text = str(error)
+            for source in videos:
+                text = text.replace(source.node_text, source.label)
+            raise RuntimeError(text) from None  # as in DALI
         except StopIteration:
             raise
         except Exception as error:
