@@ -238,6 +238,10 @@ HR_API hr_status hr_function_output(hr_function_call *call, int32_t output, int3
 HR_API hr_status hr_function_output_strided(hr_function_call *call, int32_t output, int32_t sample,
                                             const hr_tensor *value, const int64_t *strides,
                                             hr_error *error);
+/* On the CPU: one sample fails, as if an operator had failed for it (on_error). Its outputs are not
+ * used, and the call goes on with the others. */
+HR_API hr_status hr_function_fail(hr_function_call *call, int32_t sample, hr_status status,
+                                  const char *message, hr_error *error);
 /* Instead of hr_function_output: makes an output whose samples have the types and shapes of `like`
  * (one tensor per sample). `out` gets views of its memory, into which the function writes; on a
  * device, in the order of the call's stream. */
@@ -346,7 +350,7 @@ typedef struct hr_outputs hr_outputs; /* the batches of one iteration; counted *
 typedef enum hr_on_error {
     HR_ON_ERROR_RAISE = 0,
     HR_ON_ERROR_REPLACE,
-    HR_ON_ERROR_SKIP
+    HR_ON_ERROR_SKIP /* an iteration without good samples is left out, unless batches are fed */
 } hr_on_error;
 
 typedef struct hr_pipeline_options {

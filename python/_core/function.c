@@ -137,6 +137,36 @@ static PyObject *function_call_put(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static hr_status fail_text(hr_error *error, PyObject *text)
+{
+    PyObject *bytes = text && PyUnicode_Check(text)
+                          ? PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace")
+                          : NULL;
+    error->status = HR_STATUS_ERROR;
+    PyOS_snprintf(error->message, sizeof(error->message), "%s",
+                  bytes ? PyBytes_AsString(bytes) : "the function failed");
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    return HR_STATUS_ERROR;
+}
+
+static PyObject *function_call_fail(PyObject *object, PyObject *args)
+{
+    function_call_object *self = (function_call_object *)object;
+    int sample;
+    PyObject *text;
+    hr_error failure = {0}, error = {0};
+    if (check_open(self) < 0 || !PyArg_ParseTuple(args, "iU:fail", &sample, &text))
+        return NULL;
+    fail_text(&failure, text);
+    if (self->failed != HR_STATUS_OK) /* of `put`, which the text is about */
+        failure.status = self->failed;
+    self->failed = hr_function_fail(self->call, sample, failure.status, failure.message, &error);
+    if (self->failed != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
 /* Puts the rows of `value` along dimension 0. */
 static hr_status put_rows(hr_function_call *call, int32_t output, const hr_tensor *value,
                           const int64_t *strides, hr_error *error)
@@ -306,6 +336,8 @@ static PyMethodDef function_call_methods[] = {
      "inputs() -> tuple: one Batch per input, over the engine's memory."},
     {"put", function_call_put, METH_VARARGS,
      "put(output, sample, array): copies a sample into an output."},
+    {"fail", function_call_fail, METH_VARARGS,
+     "fail(sample, text): this sample fails, and the call goes on with the others. On the CPU."},
     {"put_batch", function_call_put_batch, METH_VARARGS,
      "put_batch(output, array): copies all samples, the rows of the array, into an output."},
     {"make", function_call_make, METH_VARARGS,
@@ -347,19 +379,6 @@ static void function_release(void *context)
     function_context *f = context;
     reaper_release(f->held);
     free(f);
-}
-
-static hr_status fail_text(hr_error *error, PyObject *text)
-{
-    PyObject *bytes = text && PyUnicode_Check(text)
-                          ? PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace")
-                          : NULL;
-    error->status = HR_STATUS_ERROR;
-    PyOS_snprintf(error->message, sizeof(error->message), "%s",
-                  bytes ? PyBytes_AsString(bytes) : "the function failed");
-    PyErr_Clear();
-    Py_XDECREF(bytes);
-    return HR_STATUS_ERROR;
 }
 
 /* Fails with the message that the object returned, or with its exception. */

@@ -66,6 +66,16 @@ hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *
     return hr__group_hold(g, t->buffer, error);
 }
 
+hr_status hr_task_fail(hr_task *task, hr_status status, const char *message, hr_error *error)
+{
+    hr_error *failure = hr_arena_alloc(task->group->arena, sizeof(*failure), error);
+    if (!failure)
+        return HR_STATUS_NO_MEMORY;
+    hr_fail(failure, status, "%s", message);
+    task->failure = failure;
+    return HR_STATUS_OK;
+}
+
 /* Whether all that uses a value is copies to the device. */
 static bool goes_to_device(const hr_pipeline *p, int32_t value)
 {
@@ -350,7 +360,8 @@ static void run_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 }
 
 /* Runs a whole-batch node with all remaining samples in one call. If the call fails, all of them
- * fail; a bad argument fails only its sample. `step`: NULL only describes the outputs. */
+ * fail; a bad argument and hr_task_fail fail only their sample. `step`: NULL only describes the
+ * outputs. */
 static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step)
 {
     char text[512];
@@ -384,6 +395,13 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
             continue;
         }
         hr_status own = HR_STATUS_OK;
+        hr_task *task = &g->tasks[which[j]];
+        if (task->failure) {
+            error = *task->failure;
+            task->failure = NULL;
+            sample_failed(g, which[j], node, error.status, &error);
+            continue;
+        }
         for (int32_t k = 0; k < node->output_count && !step; k++)
             *hr__inferred(g, node, k, which[j]) = calls[j].out[k];
         if (step)

@@ -78,9 +78,10 @@ struct hr_task {
     hr_iteration *iteration;
     hr_sample *sample;
     const hr_node *node;
-    const char *info;       /* file for messages: that of the first input that has one */
-    const hr_op_call *next; /* the call of a stream's `next`, which names the sample itself */
-    struct hr_piece **link; /* in a device stage: where its next piece goes; NULL: no piece yet */
+    const char *info;        /* file for messages: that of the first input that has one */
+    const hr_op_call *next;  /* the call of a stream's `next`, which names the sample itself */
+    const hr_error *failure; /* hr_task_fail; in the arena */
+    struct hr_piece **link;  /* in a device stage: where its next piece goes; NULL: no piece yet */
 };
 
 /* One value for all samples of a group. One description serves for all of them as long as they

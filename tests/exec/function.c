@@ -13,7 +13,8 @@
 
 typedef struct caller { /* not locked: TSan reports calls that run at the same time */
     int32_t next, calls, fail_at;
-    bool short_of_one, out_of_order;
+    bool short_of_one, out_of_order, fail_alone;
+    hr_on_error on_error;
     bool strided, in_place; /* how it returns its results */
     atomic_int released;
 } caller;
@@ -53,6 +54,13 @@ static hr_status caller_call(void *context, hr_function_call *call, hr_error *er
         int32_t v = *(const int32_t *)in->data, both[2] = {v, v};
         c->out_of_order = c->out_of_order || v != c->next;
         c->next++;
+        if (v == c->fail_at && c->fail_alone) {
+            hr_status own = hr_function_fail(call, i, HR_STATUS_VALUE, "does not like 6", error);
+            if (own != HR_STATUS_OK ||
+                hr_function_fail(call, n, HR_STATUS_VALUE, "", error) != HR_STATUS_INDEX)
+                return HR_STATUS_ERROR;
+            continue;
+        }
         if (v == c->fail_at) {
             error->status = HR_STATUS_VALUE;
             snprintf(error->message, sizeof(error->message), "does not like %d", (int)v);
@@ -110,6 +118,7 @@ static hr_status pipeline_make(hr_pipeline **out, caller *c, hr_error *error)
     options.batch_size = BATCH;
     options.num_threads = 3;
     options.prefetch_queue_depth = 4;
+    options.on_error = c->on_error;
     hr_status status = graph_make(&graph, c, error);
     if (status == HR_STATUS_OK)
         status = hr_pipeline_create(out, graph, &options, error);
@@ -202,6 +211,39 @@ TEST(failures_end_one_iteration)
     }
     CHECK(strstr(error.message, "does not like 6") && strstr(error.message, "python_function"));
     hr_pipeline_destroy(p);
+}
+
+/* The function fails for one sample, which on_error decides about; the others are not touched. */
+TEST(a_sample_fails_alone)
+{
+    for (int32_t skip = 0; skip < 2; skip++) {
+        caller c = {.fail_at = BATCH + 1, .fail_alone = true};
+        hr_pipeline *p = NULL;
+        hr_error error = {0};
+        hr_outputs *outputs;
+        char *json;
+        c.on_error = skip ? HR_ON_ERROR_SKIP : HR_ON_ERROR_RAISE;
+        CHECK_OK(pipeline_make(&p, &c, &error), error);
+        CHECK_OK(feed(p, BATCH, &error), error);
+        c.next = BATCH;
+        hr_status status = hr_pipeline_run(p, -1, &outputs, &error);
+        CHECK(status == (skip ? HR_STATUS_OK : HR_STATUS_VALUE));
+        if (skip) {
+            const hr_batch *batch = hr_outputs_batch(outputs, 0);
+            CHECK(hr_batch_size(batch) == BATCH - 1);
+            for (int32_t i = 0; i < BATCH - 1; i++)
+                CHECK(*(const int32_t *)hr_batch_tensor(batch, i)->data == BATCH + i + (i > 0));
+            hr_outputs_unref(outputs);
+        } else {
+            CHECK(strstr(error.message, "sample 1 of the batch: does not like 6"));
+        }
+        CHECK_OK(hr_pipeline_errors(p, &json, &error), error);
+        const char *bad = strstr(json, "\"index\"");
+        CHECK(bad && !strstr(bad + 1, "\"index\""));
+        hr_string_free(json);
+        hr_pipeline_destroy(p);
+        CHECK(!c.out_of_order);
+    }
 }
 
 TEST(every_output_is_needed)

@@ -402,3 +402,62 @@ def test_arrays_and_capsules() -> None:
         pipe.set_outputs(ops.DLTensorPythonFunction(mirrored, batch_processing=True)(given))
     (out,) = pipe.run()
     np.testing.assert_array_equal(out.as_array(), np.stack([array, array + 9])[:, :, ::-1])
+
+
+def numbers(function: Any, tmp_path: Any, **options: Any) -> Pipeline:
+    """The files 0 to 5, in batches of three, and what the function returns for each."""
+    files = [str(tmp_path / f"{i}.bin") for i in range(6)]
+    for i, file in enumerate(files):
+        with open(file, "wb") as out:
+            out.write(bytes([i]))
+    pipe = Pipeline(BATCH, 2, None, **options)
+    with pipe:
+        data, _ = fn.readers.file(files=files)
+        pipe.set_outputs(data, fn.python_function(data, function=function))
+    return pipe
+
+
+def picky(array: np.ndarray) -> np.ndarray:
+    """Fails for two of the samples, for the second one because of its type."""
+    if array[0] == 1:
+        raise ValueError("does not like 1")
+    return array + 10 if array[0] != 5 else array.astype(np.float32)
+
+
+def test_only_the_sample_that_fails_is_bad(tmp_path: Any) -> None:
+    quarantine = tmp_path / "bad.txt"
+    pipe = numbers(picky, tmp_path, on_error="skip", quarantine=str(quarantine))
+    for good in ([0, 2], [3, 4]):
+        data, result = pipe.run()
+        assert data.as_array().ravel().tolist() == good
+        assert result.as_array().ravel().tolist() == [10 + i for i in good]
+    bad = [error for error in pipe.errors() if error["epoch"] == 0]
+    assert [error["source"].rpartition("/")[2] for error in bad] == ["1.bin", "5.bin"]
+    assert "ValueError: does not like 1" in bad[0]["message"]
+    pipe.close()
+    assert "0.bin" not in quarantine.read_text() and "1.bin" in quarantine.read_text()
+
+
+def test_the_error_names_the_file(tmp_path: Any) -> None:
+    pipe = numbers(picky, tmp_path)
+    with pytest.raises(RuntimeError, match=r"1\.bin: ValueError: does not like 1") as caught:
+        pipe.run()
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(RuntimeError, match=r"5\.bin: RuntimeError: output 0: "):
+        pipe.run()
+
+
+def test_the_first_of_many_failures_is_the_cause(tmp_path: Any) -> None:
+    def fail(array: np.ndarray) -> np.ndarray:
+        raise ValueError(f"number {int(array[0])}")
+
+    pipe = Pipeline(64, 2, None)
+    with pipe:
+        data = fn.external_source(lambda: [np.array([i], np.uint8) for i in range(64)])
+        pipe.set_outputs(fn.python_function(data, function=fail))
+    for _ in range(2):
+        with pytest.raises(
+            RuntimeError, match="sample 0 of the batch: ValueError: number 0"
+        ) as caught:
+            pipe.run()
+        assert str(caught.value.__cause__) == "number 0"

@@ -35,6 +35,7 @@ from headrace._graph.node import Node
 __all__ = ["DLTensorPythonFunction", "PythonFunction", "make_function"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_KEPT = 16  # exceptions of a function that `add_cause` finds
 
 
 # ---- called by worker threads ----
@@ -67,7 +68,7 @@ class Function:
         self._whole = whole
         self._outputs = outputs
         self._pipeline = weakref.ref(pipeline)
-        self.failures: deque[tuple[str, BaseException]] = deque(maxlen=16)
+        self.failures: deque[tuple[str, BaseException]] = deque(maxlen=_KEPT)
 
     def __call__(self, call: Any) -> str | None:
         """Runs the function on a worker thread. Returns the text of the error, or None."""
@@ -92,10 +93,22 @@ class Function:
     def _run_samples(self, call: Any) -> None:
         arrays = self._arrays
         inputs = call.inputs()
+        failed = 0
         for i in range(call.samples):
-            result = self._function(*[arrays.convert(batch[i]) for batch in inputs])
-            for k, value in enumerate(self._results(result)):
-                call.put(k, i, arrays.result(value))
+            try:
+                result = self._function(*[arrays.convert(batch[i]) for batch in inputs])
+                for k, value in enumerate(self._results(result)):
+                    call.put(k, i, arrays.result(value))
+            except MemoryError:
+                raise
+            except Exception as error:
+                if call.device >= 0:
+                    raise
+                text = _describe(error)
+                call.fail(i, text)
+                failed += 1
+                if failed <= _KEPT // 2:  # `run` raises the first one; other calls need room, too
+                    self.failures.append((text, error))
 
     def _run_batch(self, call: Any) -> None:
         arrays = self._arrays

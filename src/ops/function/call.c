@@ -13,6 +13,7 @@ struct hr_function_call {
     hr_op_call *calls; /* a sample */
     int32_t samples;
     bool *given;                     /* samples x outputs */
+    bool *failed;                    /* samples */
     hr_function_device_call *device; /* NULL on the CPU */
 };
 
@@ -163,6 +164,19 @@ hr_status hr_function_output(hr_function_call *call, int32_t output, int32_t sam
     return hr_function_output_strided(call, output, sample, value, NULL, error);
 }
 
+hr_status hr_function_fail(hr_function_call *call, int32_t sample, hr_status status,
+                           const char *message, hr_error *error)
+{
+    if (sample < 0 || sample >= call->samples)
+        return hr_fail(error, HR_STATUS_INDEX, "sample %d does not exist: there are %d",
+                       (int)sample, (int)call->samples);
+    if (call->device)
+        return hr_fail(error, HR_STATUS_STATE, "on a device, a function fails as a whole");
+    HR_TRY(hr_task_fail(call->calls[sample].task, status, message, error));
+    call->failed[sample] = true;
+    return HR_STATUS_OK;
+}
+
 hr_status hr_function_make(hr_function_call *call, int32_t output, const hr_tensor *like,
                            hr_tensor *out, hr_error *error)
 {
@@ -225,13 +239,15 @@ static hr_status run(hr_function_call *call, hr_error *error)
     const hr_op_call *first = &call->calls[0];
     size_t cells = (size_t)call->samples * (size_t)first->n_out;
 
-    call->given = hr_arena_alloc(first->arena, cells + 1, error);
+    size_t samples = (size_t)call->samples;
+    call->given = hr_arena_alloc(first->arena, cells + samples, error);
     if (!call->given)
         return HR_STATUS_NO_MEMORY;
-    memset(call->given, 0, cells);
+    memset(call->given, 0, cells + samples);
+    call->failed = call->given + cells;
     HR_TRY(hr_function_call_run(first->function, call, error));
     for (size_t i = 0; i < cells; i++)
-        if (!call->given[i])
+        if (!call->given[i] && !call->failed[i / (size_t)first->n_out])
             return hr_fail(error, HR_STATUS_ERROR,
                            "the function returned no output %d of sample %d",
                            (int)(i % (size_t)first->n_out), (int)(i / (size_t)first->n_out));
