@@ -260,7 +260,7 @@ ROWS = [
     row("ones_like", "picture"),
     Row("full_like", "full_like", ("picture",), lambda fn, t, i, x: fn.full_like(x, 7)),
     row("lookup_table", "labels", keys=list(range(10)), values=[float(v) * 2 for v in range(10)]),
-    row("lookup_table picture", "picture", keys=[1, 5, 200], values=[3.0, 4.0, 5.0]),
+    row("lookup_table image", "picture", keys=[1, 5, 200], values=[3.0, 4.0, 5.0]),
     row("one_hot", "labels", num_classes=10),
     row("normalize", "floats", axes=[0, 1]),
     row("normalize given", "floats", op="normalize", mean=120.0, stddev=60.0),
@@ -308,7 +308,7 @@ ROWS = [
     Row("roi_random_crop", "roi_random_crop", (),
         lambda fn, t, i: fn.roi_random_crop(crop_shape=[20, 30], roi_start=[i, 5], roi_end=[60, 70],
                                             in_shape=[100, 100]), 8),
-    row("roi_random_crop picture", "picture", 4, op="roi_random_crop", crop_shape=[224, 224, 3],
+    row("roi_random_crop image", "picture", 4, op="roi_random_crop", crop_shape=[224, 224, 3],
         roi_start=lambda i: [50 + i, 50, 0], roi_end=[150, 150, 3]),
     # transforms and coordinates
     Row("transforms.translation", "transforms.translation", (),

@@ -259,7 +259,7 @@ class _Batch(_Data, Generic[Sample]):
         self._assign(_core.make_batch(TensorListCPU, [], None, True))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: pictures of the first samples, element type, layout, shapes."""
+        """What a notebook shows: images of the first samples, element type, layout, shapes."""
         from headrace._base import pictures  # loads `html`
 
         return pictures.batch_html(self)

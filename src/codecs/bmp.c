@@ -146,7 +146,7 @@ static hr_status read_header(const uint8_t *bytes, size_t size, bmp_header *h, h
             colours = hr_get_le32(p + 32);
     }
     if (h->width == 0 || h->height == 0 || h->width > INT32_MAX / 4 || h->height > INT32_MAX / 4)
-        return hr_fail(error, HR_STATUS_CORRUPT, "BMP: a picture of %ux%u pixels", h->width,
+        return hr_fail(error, HR_STATUS_CORRUPT, "BMP: an image of %ux%u pixels", h->width,
                        h->height);
     if (!bits_fit(h))
         return hr_fail(error, HR_STATUS_CORRUPT,

@@ -23,7 +23,7 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
         HR_TRY(info->codec->header(bytes, size, info, error));
         if ((int64_t)info->height * info->width > max_pixels)
             return hr_fail(error, HR_STATUS_LIMIT,
-                           "a picture of %dx%d pixels (width x height) is over the limit of %lld "
+                           "an image of %dx%d pixels (width x height) is over the limit of %lld "
                            "pixels (max_image_pixels)",
                            info->width, info->height, (long long)max_pixels);
         return HR_STATUS_OK;
@@ -32,7 +32,7 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
     return hr_fail(error, HR_STATUS_CORRUPT,
                    "%s%s; the formats are JPEG, JPEG 2000, PNG, BMP, PNM, TIFF and WebP",
                    foreign ? foreign : "not an image format that this build reads",
-                   foreign ? " pictures are not supported" : "");
+                   foreign ? " images are not supported" : "");
 }
 
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
@@ -45,7 +45,7 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
     if (there >= pixels - HR_IMAGE_SLACK)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "a %s file of %zu bytes cannot hold a picture of %dx%d pixels (width x height)",
+                   "a %s file of %zu bytes cannot hold an image of %dx%d pixels (width x height)",
                    info->codec->name, size, info->width, info->height);
 }
 
@@ -54,7 +54,7 @@ hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error)
     if (bytes <= HR_IMAGE_MEMORY || (bytes - HR_IMAGE_MEMORY) / HR_IMAGE_MEMORY_PER_BYTE <= size)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_LIMIT,
-                   "decoding needs %zu bytes of memory in addition to the picture, too much for "
+                   "decoding needs %zu bytes of memory in addition to the image, too much for "
                    "a file of %zu bytes",
                    bytes, size);
 }
@@ -381,12 +381,12 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
     if (w->h < 0 || w->w < 0 || w->y < 0 || w->x < 0 || w->y > height - w->h || w->x > width - w->w)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the window of %lldx%lld pixels (height x width) at row %lld, column %lld "
-                       "is not inside the picture of %lldx%lld",
+                       "is not inside the image of %lldx%lld",
                        (long long)w->h, (long long)w->w, (long long)w->y, (long long)w->x,
                        (long long)height, (long long)width);
     if (!hr_image_dtype_ok(q->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "pictures cannot be decoded to %s; use UINT8, INT8, UINT16, INT16, INT32 or "
+                       "images cannot be decoded to %s; use UINT8, INT8, UINT16, INT16, INT32 or "
                        "FLOAT",
                        hr_dtype_name(q->dtype));
     return HR_STATUS_OK;

@@ -45,7 +45,7 @@ static hr_status read_frame(const hr_jpeg_segment *s, hr_image_info *info, hr_er
     info->width = (int32_t)hr_get_be16(s->data + 3);
     int components = s->data[5];
     if (info->height == 0 || info->width == 0)
-        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the picture is %dx%d pixels", info->width,
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the image is %dx%d pixels", info->width,
                        info->height);
     if (components != 1 && components != 3 && components != 4)
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d components; 1, 3 and 4 are supported",
@@ -76,9 +76,8 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
             exif = true;
         }
     }
-    return frame
-               ? HR_STATUS_OK
-               : hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the file ends before the picture's size");
+    return frame ? HR_STATUS_OK
+                 : hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the file ends before the image's size");
 }
 
 /* ---- libjpeg with errors that come back ---- */

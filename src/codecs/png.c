@@ -50,7 +50,7 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
         return hr_fail(error, HR_STATUS_CORRUPT, "PNG: the file does not begin with its header");
     uint32_t width = hr_get_be32(ihdr + 8), height = hr_get_be32(ihdr + 12);
     if (width == 0 || height == 0 || width > INT32_MAX || height > INT32_MAX)
-        return hr_fail(error, HR_STATUS_CORRUPT, "PNG: a picture of %ux%u pixels", width, height);
+        return hr_fail(error, HR_STATUS_CORRUPT, "PNG: an image of %ux%u pixels", width, height);
     int depth = ihdr[16], type = ihdr[17];
     switch (type) {
     case PNG_COLOR_TYPE_GRAY:
@@ -198,7 +198,7 @@ static void read_interlaced(png_reader *r, size_t pixel)
         stride = q->stride;
     } else {
         if (!hr_size_mul(stride, (size_t)q->window.h, &size))
-            fail(r, HR_STATUS_NO_MEMORY, "no memory for the interlaced picture");
+            fail(r, HR_STATUS_NO_MEMORY, "no memory for the interlaced image");
         rows = scratch(r, size);
     }
     for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++)

@@ -92,7 +92,7 @@ static hr_status stage_pixels(const hr_image_program *program, hr_window window,
         (size_t)window.w * (size_t)program->channels * hr_dtype_size(program->src_dtype);
     size_t size;
     if (!hr_size_mul(stride, (size_t)window.h, &size))
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture's size overflows");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image's size overflows");
     HR_TRY(staging->alloc(staging, size + HR_PAD, out, error));
     return program->coded.decode(program->coded.context, window, out->host, stride, c, error);
 }

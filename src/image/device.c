@@ -177,7 +177,7 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
     for (int32_t i = 0; i < p->outer_count; i++) {
         int64_t extent = hr_program_extent(p, p->outer[i].letter);
         if (extent > INT32_MAX)
-            return too_large(error, "the number of pictures");
+            return too_large(error, "the number of images");
         d->outer[i].extent = (int32_t)extent;
         d->outer[i].first = (int32_t)map->first[i];
         d->outer[i].count = (int32_t)map->count[i];
@@ -305,7 +305,7 @@ static hr_status cut_tiles(hr_device_program *d, const hr_image_program *p, hr_e
         cut_pixels(d, p);
     for (int32_t i = 0; i < d->outer_count; i++) {
         if (d->outer[i].extent > 0 && filled > INT32_MAX / d->outer[i].extent)
-            return too_large(error, "the number of pictures");
+            return too_large(error, "the number of images");
         all *= d->outer[i].count;
         filled *= d->outer[i].extent;
     }

@@ -72,7 +72,7 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
     int64_t channels = ndim == h + 3 ? extent[h + 2] : 1;
     if (!hr_shape_volume(&t->shape, &volume) || channels > INT32_MAX ||
         extent[h] > COORDINATE_MAX || extent[h + 1] > COORDINATE_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     program_reset(p, t->dtype, extent[h], extent[h + 1], (int32_t)channels);
     p->data = t->data;
     p->src_layout = p->layout = layout;
@@ -95,7 +95,7 @@ hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_
 {
     if (height < 1 || width < 1 || channels < 1 || height > COORDINATE_MAX ||
         width > COORDINATE_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "a picture of %lld x %lld x %d is not supported",
+        return hr_fail(error, HR_STATUS_LIMIT, "an image of %lld x %lld x %d is not supported",
                        (long long)height, (long long)width, channels);
     program_reset(p, dtype, height, width, channels);
     p->coded = source;
@@ -196,11 +196,11 @@ hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fi
     next.y = now.y + (p->mirror_y ? now.h - (window.y + window.h) : window.y);
     next.x = now.x + (p->mirror_x ? now.w - (window.x + window.w) : window.x);
     if (!in_range(next.y) || !in_range(next.x))
-        return hr_fail(error, HR_STATUS_ERROR, "the window is too far outside the picture");
+        return hr_fail(error, HR_STATUS_ERROR, "the window is too far outside the image");
     if (!fits(window.y, window.h, now.h) || !fits(window.x, window.w, now.w)) {
         if (fill == NULL || fill_count < 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the window of %lld x %lld at (%lld, %lld) is not inside the picture "
+                           "the window of %lld x %lld at (%lld, %lld) is not inside the image "
                            "of %lld x %lld (height x width)",
                            (long long)window.h, (long long)window.w, (long long)window.y,
                            (long long)window.x, (long long)now.h, (long long)now.w);
@@ -298,7 +298,7 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
     if (is_past_source(p))
         return not_fusable(error, "a resample must come before mirrors and per-pixel steps");
     if (p->window.h < 1 || p->window.w < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "cannot resize a picture of %lld x %lld",
+        return hr_fail(error, HR_STATUS_ERROR, "cannot resize an image of %lld x %lld",
                        (long long)p->window.h, (long long)p->window.w);
     if (y->out < 0 || x->out < 0 || !in_range(y->out) || !in_range(x->out))
         return hr_fail(error, HR_STATUS_ERROR, "cannot resize to %d x %d", y->out, x->out);

@@ -20,7 +20,7 @@ static const hr_arg_def caffe_arg_defs[] = {
     HR_ARG(caffe_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "Folders of the LMDB databases, each with a file `data.mdb`. Their samples follow one "
            "another, each database in the order of its keys."),
-    HR_ARG(caffe_args, image_available, BOOL, 0, "True", "Output the picture."),
+    HR_ARG(caffe_args, image_available, BOOL, 0, "True", "Output the image."),
     HR_ARG(caffe_args, label_available, BOOL, 0, "True", "Output the label."),
     HR_SAMPLER_ORDER_DEFS(caffe_args),
     HR_SAMPLER_FILES_DEFS(caffe_args),
@@ -87,7 +87,7 @@ static const char *const caffe_aliases[] = {"caffe_reader", NULL};
 const hr_op_def hr_op_readers_caffe = {
     HR_OP_ABI,
     .name = "readers.caffe",
-    .doc = "Reads pictures and labels from LMDB databases of Caffe. Outputs: the picture, UINT8 of "
+    .doc = "Reads images and labels from LMDB databases of Caffe. Outputs: the image, UINT8 of "
            "shape (size,) if it is coded, otherwise (height, width, channels); its label, INT32 of "
            "shape (1,), or (0,) if it has none.",
     .aliases = caffe_aliases,

@@ -20,7 +20,7 @@ static const hr_arg_def caffe2_arg_defs[] = {
     HR_ARG(caffe2_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "Folders of the LMDB databases, each with a file `data.mdb`. Their samples follow one "
            "another, each database in the order of its keys."),
-    HR_ARG(caffe2_args, image_available, BOOL, 0, "True", "The samples contain pictures."),
+    HR_ARG(caffe2_args, image_available, BOOL, 0, "True", "The samples contain images."),
     HR_ARG(caffe2_args, label_type, INT, 0, "0",
            "What the labels are. 0: one number; 1: the numbers of the labels that a sample has; 2: "
            "a list of numbers; 3: as 1, with weights; 4: there are none. With 1 and 3 there are "
@@ -58,7 +58,7 @@ static hr_status caffe2_check(const void *args, const hr_given *given, hr_error 
     if (caffe2_outputs(args, 0) > 0)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "without pictures, labels, additional inputs and boxes there are no outputs");
+                   "without images, labels, additional inputs and boxes there are no outputs");
 }
 
 static void caffe2_destroy(void *state)
@@ -103,8 +103,8 @@ static const char *const caffe2_aliases[] = {"caffe2_reader", NULL};
 const hr_op_def hr_op_readers_caffe2 = {
     HR_OP_ABI,
     .name = "readers.caffe2",
-    .doc = "Reads pictures, labels and other tensors from LMDB databases of Caffe2. Outputs: the "
-           "picture, UINT8 of shape (size,) if it is coded, otherwise (height, width, channels); "
+    .doc = "Reads images, labels and other tensors from LMDB databases of Caffe2. Outputs: the "
+           "image, UINT8 of shape (size,) if it is coded, otherwise (height, width, channels); "
            "its labels, INT32 or FLOAT, as `label_type` says; the additional tensors; a box.",
     .aliases = caffe2_aliases,
     .devices = "cpu",

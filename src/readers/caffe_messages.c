@@ -48,7 +48,7 @@ static hr_status put_data(const datum *d, const hr_tensor *bytes, hr_tensor *out
         shape = (hr_shape){3, {d->extent[1], d->extent[2], d->extent[0]}};
         if (!hr_shape_volume(&shape, &volume) || volume != (size_t)size)
             return hr_fail(error, HR_STATUS_CORRUPT,
-                           "the picture is not coded and has %lld bytes, but %d rows of %d pixels "
+                           "the image is not coded and has %lld bytes, but %d rows of %d pixels "
                            "with %d channels",
                            (long long)size, d->extent[1], d->extent[2], d->extent[0]);
     }
@@ -246,23 +246,22 @@ static hr_status put_picture(reading *r, hr_error *error)
     int32_t type;
     int64_t dims[3], count;
     size_t volume;
-    HR_TRY(next_proto(r, "the picture", &proto, error));
+    HR_TRY(next_proto(r, "the image", &proto, error));
     HR_TRY(proto_head(r, proto, &type, dims, &count, error));
     if (type != PROTO_TYPE_STRING && type != PROTO_TYPE_BYTE)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "picture: the tensor's type is %d; it must be 4 (STRING) if it is coded, "
+                       "image: the tensor's type is %d; it must be 4 (STRING) if it is coded, "
                        "otherwise 3 (BYTE)",
                        type);
     bool coded = type == PROTO_TYPE_STRING;
     if (!find_bytes(proto, coded ? STRINGS : BYTES, &bytes))
-        return hr_fail(error, HR_STATUS_ERROR, "picture: the tensor is empty");
+        return hr_fail(error, HR_STATUS_ERROR, "image: the tensor is empty");
     int64_t size = (int64_t)hr_wire_left(&bytes);
     hr_shape shape = {1, {size}};
     if (!coded) {
         if (count < 2)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "picture: it has %lld dimensions; it must have 2 or 3",
-                           (long long)count);
+                           "image: it has %lld dimensions; it must have 2 or 3", (long long)count);
         shape = (hr_shape){3, {dims[0], dims[1], count == 3 ? dims[2] : 1}};
         if (!hr_shape_volume(&shape, &volume) || volume != (size_t)size)
             return hr_fail(error, HR_STATUS_CORRUPT,

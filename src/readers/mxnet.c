@@ -382,8 +382,8 @@ static const char *const mxnet_aliases[] = {"mxnet_reader", NULL};
 const hr_op_def hr_op_readers_mxnet = {
     HR_OP_ABI,
     .name = "readers.mxnet",
-    .doc = "Reads pictures with labels from RecordIO files, as MXNet's im2rec makes them. Output "
-           "0: the coded picture, UINT8 of shape (size,); output 1: its labels, FLOAT of shape "
+    .doc = "Reads images with labels from RecordIO files, as MXNet's im2rec makes them. Output "
+           "0: the coded image, UINT8 of shape (size,); output 1: its labels, FLOAT of shape "
            "(n,).",
     .aliases = mxnet_aliases,
     .devices = "cpu",

@@ -224,7 +224,7 @@ static const char *const sequence_aliases[] = {"sequence_reader", NULL};
 const hr_op_def hr_op_readers_sequence = {
     HR_OP_ABI,
     .name = "readers.sequence",
-    .doc = "Reads sequences of pictures. The pictures in each sub-folder of `file_root` are frames "
+    .doc = "Reads sequences of images. The images in each sub-folder of `file_root` are frames "
            "that follow one another; a sequence has the frames of one sub-folder. The output is "
            "UINT8 of layout FHWC. Frames are decoded as by "
            "decoders.image.",

@@ -209,7 +209,7 @@ REFUSED = {
     "no width": ({"fields": {256: (4, [0])}}, "0x37 pixels"),
     "offset": ({"fields": {273: (4, [1 << 30])}}, "ends before its strip 0"),
     "length": ({"fields": {279: (4, [50])}}, "cannot hold|ends before its pixels"),
-    "missing strips": ({"fields": {278: (4, [1])}}, "the picture needs 37"),
+    "missing strips": ({"fields": {278: (4, [1])}}, "the image needs 37"),
     "predictor": ({"fields": {317: (3, [7])}}, "predictor 7"),
     "fill order": ({"fields": {266: (3, [2])}}, "fill order 2"),
     "LZW": ({"fields": {259: (3, [5])}}, "damaged LZW|ends before its pixels"),

@@ -423,7 +423,7 @@ def test_mistakes_that_only_headrace_finds_early() -> None:
         tv.Pad(1, fill={})
     with pytest.raises(ValueError, match="`device` must be 'cpu' or 'gpu'"):
         tv.Resize(3, device="tpu")
-    with pytest.raises(ValueError, match="no pictures"):
+    with pytest.raises(ValueError, match="no images"):
         compose()(torch.zeros(0, 3, 4, 5))
     with pytest.raises(ValueError, match="4 channels"):
         compose(tv.Grayscale())(PICTURES["rgba"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Batches as HTML: pictures where samples look like images, element type, layout and shapes."""
+"""Batches as HTML: images where samples look like images, element type, layout and shapes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _order(shape: tuple[int, ...], layout: str) -> str | None:
 
 
 def pixels(sample: Any) -> Any:
-    """A small picture of a sample as an array (height, width, channels) of uint8.
+    """A small image of a sample as an array (height, width, channels) of uint8.
 
     None if it is not an image. A sequence gives its first frame. Values other than uint8 are stretched
     to the range from black to white.
@@ -93,7 +93,7 @@ def _values(sample: Any) -> str:
 
 
 def picture(sample: Any) -> str:
-    """An `<img>` of a sample with its picture inside, or its values or shape if it is not one."""
+    """An `<img>` of a sample with its image inside, or its values or shape if it is not one."""
     shown = pixels(sample)
     shape = escape(" × ".join(map(str, sample.shape())) or "scalar")
     if shown is None:

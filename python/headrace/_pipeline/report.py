@@ -22,7 +22,7 @@ _MOST_ERRORS = 200
 
 
 def write(pipeline: Any, path: str | os.PathLike[str], batches: int, samples: int) -> None:
-    """Writes the report of a pipeline. A copy of it runs for the timeline and the pictures.
+    """Writes the report of a pipeline. A copy of it runs for the timeline and the images.
 
     Raises:
         ValueError: `batches` or `samples` is below 1.

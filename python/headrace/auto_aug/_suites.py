@@ -101,7 +101,7 @@ def apply(
     of: str,
     suite_of: str,
 ) -> DataNode:
-    """`select`, with an explanation where the shape of the picture is missing.
+    """`select`, with an explanation where the shape of the image is missing.
 
     `of` is the function that the user called, `suite_of` the one that makes augmentations without shapes.
     """
@@ -120,7 +120,7 @@ def apply(
             raise
         raise Exception(
             f"The augmentation `{error.augmentation.name}` requires `shape` argument, the height and width of the "
-            f"picture. Please provide it as `shape` argument to `{of}` call; `fn.peek_image_shape` gives the shape "
-            f"of a coded picture. With `{suite_of}(use_shape=False)` pictures are shifted by a number of pixels "
+            f"image. Please provide it as `shape` argument to `{of}` call; `fn.peek_image_shape` gives the shape "
+            f"of a coded image. With `{suite_of}(use_shape=False)` images are shifted by a number of pixels "
             "instead."
         ) from error

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The augmentations of AutoAugment, RandAugment and TrivialAugment, for UINT8 pictures (HWC) and videos (FHWC).
+"""The augmentations of AutoAugment, RandAugment and TrivialAugment, for UINT8 images (HWC) and videos (FHWC).
 
 Their settings are examples; `shear_x.augmentation(mag_range=(0, 0.5))` changes them.
 """
@@ -136,7 +136,7 @@ def brightness(data: DataNode, parameter: DataNode) -> DataNode:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def contrast(data: DataNode, parameter: DataNode) -> DataNode:
-    """Multiplies the distance from the mean grey of the picture, like Pillow's `ImageEnhance.Contrast`."""
+    """Multiplies the distance from the mean grey of the image, like Pillow's `ImageEnhance.Contrast`."""
     grey = types.Constant(np.array([0.299, 0.587, 0.114], np.float32))
     mean = fn.reductions.mean(data, axis_names="HW", keep_dims=True)
     center = fn.reductions.sum(mean * grey, axis_names="C", keep_dims=True)
@@ -150,7 +150,7 @@ def color(data: DataNode, parameter: DataNode) -> DataNode:
 
 
 def sharpness_kernel(magnitude: float) -> Array:
-    """The filter that adds a multiple of the difference between a picture and its blurred version."""
+    """The filter that adds a multiple of the difference between an image and its blurred version."""
     blur = np.ones((3, 3), np.float32)
     blur[1, 1] = 5
     unchanged = np.zeros((3, 3), np.float32)

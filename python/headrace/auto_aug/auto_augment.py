@@ -170,13 +170,13 @@ def auto_augment(
     """Applies one of the policies of the AutoAugment paper.
 
     Args:
-        data: UINT8 pictures (HWC) or videos (FHWC).
+        data: UINT8 images (HWC) or videos (FHWC).
         policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
-        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
-        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        shape: height and width of the image. With it, translations are fractions of the image, otherwise pixels.
+        fill_value: value of pixels from outside the image. With None, the pixels of the border are repeated.
         interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (250), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (1).
+        max_translate_rel: with `shape`, the largest translation as a fraction of the image (1).
         seed: seed of the random choices.
 
     Raises:
@@ -284,7 +284,7 @@ def get_image_net_policy(
     """The policy for ImageNet.
 
     Args:
-        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
+        use_shape: whether translations are fractions of the image, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `auto_augment`.
     """
     return _policy("ImageNetPolicy", _IMAGE_NET, use_shape, max_translate_abs, max_translate_rel)

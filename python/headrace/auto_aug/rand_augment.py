@@ -33,15 +33,15 @@ def rand_augment(
     """Applies `n` random augmentations with the magnitude `m` to each sample.
 
     Args:
-        data: UINT8 pictures (HWC) or videos (FHWC).
+        data: UINT8 images (HWC) or videos (FHWC).
         n: number of augmentations that are applied to each sample.
         m: the magnitude bin, from 0 to `num_magnitude_bins` - 1.
         num_magnitude_bins: number of bins into which the range of magnitudes is divided.
-        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
-        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        shape: height and width of the image. With it, translations are fractions of the image, otherwise pixels.
+        fill_value: value of pixels from outside the image. With None, the pixels of the border are repeated.
         interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (100), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (100 / 224).
+        max_translate_rel: with `shape`, the largest translation as a fraction of the image (100 / 224).
         seed: seed of the random choices.
         monotonic_mag: whether a larger bin means a stronger change. If not, the ranges of AutoAugment are used.
         excluded: names of augmentations to leave out.
@@ -121,7 +121,7 @@ def get_rand_augment_suite(
     """The 14 augmentations of RandAugment. A larger bin means a stronger change.
 
     Args:
-        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
+        use_shape: whether translations are fractions of the image, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `rand_augment`.
     """
     return _suites.suite(

@@ -29,13 +29,13 @@ def trivial_augment_wide(
     """Applies one random augmentation of the wide suite, with a random magnitude, to each sample.
 
     Args:
-        data: UINT8 pictures (HWC) or videos (FHWC).
+        data: UINT8 images (HWC) or videos (FHWC).
         num_magnitude_bins: number of bins into which the range of magnitudes is divided.
-        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
-        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        shape: height and width of the image. With it, translations are fractions of the image, otherwise pixels.
+        fill_value: value of pixels from outside the image. With None, the pixels of the border are repeated.
         interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (32), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (1).
+        max_translate_rel: with `shape`, the largest translation as a fraction of the image (1).
         seed: seed of the random choices.
         excluded: names of augmentations to leave out.
 
@@ -92,7 +92,7 @@ def get_trivial_augment_wide_suite(
     """The 14 augmentations of the wide suite.
 
     Args:
-        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
+        use_shape: whether translations are fractions of the image, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `trivial_augment_wide`.
     """
     return _suites.suite(

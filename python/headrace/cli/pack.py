@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace pack`: writes class folders of pictures as tar shards, for `fn.readers.webdataset`."""
+"""`headrace pack`: writes class folders of images as tar shards, for `fn.readers.webdataset`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from headrace._graph import schema
 from headrace.cli._common import UserError, add_no_progress, add_threads, need, one_line
 from headrace.cli.wds2idx import write_index
 
-HELP = "write class folders of pictures as tar shards, for `fn.readers.webdataset`"
+HELP = "write class folders of images as tar shards, for `fn.readers.webdataset`"
 DESCRIPTION = (
-    "Writes DIR/class/picture as tar shards in the WebDataset layout, each with an index. A sample\n"
+    "Writes DIR/class/image as tar shards in the WebDataset layout, each with an index. A sample\n"
     "has the components jpeg (png, ...): the file; cls: the label as text; i32: the label as INT32.\n"
     "Labels are those of fn.readers.file. Every shard is read back and compared before it gets its\n"
     "name, and shards that exist are kept, so that the command can be interrupted and repeated."
@@ -75,10 +75,10 @@ def _key(folder: str, stem: str, known: Counter[str]) -> str:
 
 
 def find_pictures(root: str) -> list[_Picture]:
-    """The pictures that `fn.readers.file(file_root=root)` reads, in its order.
+    """The images that `fn.readers.file(file_root=root)` reads, in its order.
 
     Raises:
-        UserError: a folder cannot be read, or there are no pictures.
+        UserError: a folder cannot be read, or there are no images.
     """
     patterns = schema.operators()["readers.file"].args["file_filters"].default
     pictures = []
@@ -94,12 +94,12 @@ def find_pictures(root: str) -> list[_Picture]:
             key = _key(folder.name, stem, known)
             pictures.append(_Picture(entry.path, size, key, extension.lower(), label))
     if not pictures:
-        raise UserError(f"no pictures in class folders under {root}")
+        raise UserError(f"no images in class folders under {root}")
     return pictures
 
 
 def split(pictures: list[_Picture], size: int) -> list[list[_Picture]]:
-    """The pictures of each shard, which has about `size` bytes."""
+    """The images of each shard, which has about `size` bytes."""
     shards: list[list[_Picture]] = []
     room = 0
     for picture in pictures:
@@ -152,7 +152,7 @@ class _Packer:
             return file.read()
 
     def _contents(self, pictures: list[_Picture]) -> Iterator[tuple[_Picture, bytes]]:
-        """The pictures and their bytes, read by several threads. Those that cannot be read are left out."""
+        """The images and their bytes, read by several threads. Those that cannot be read are left out."""
         waiting: deque[tuple[_Picture, Future[bytes]]] = deque()
         ahead = iter(pictures)
         with ThreadPoolExecutor(self.threads) as pool:
@@ -182,7 +182,7 @@ class _Packer:
         return sums
 
     def write(self, name: str, pictures: list[_Picture], done: Any) -> None:
-        """Writes a shard, unless it exists. `done` is called with numbers of pictures."""
+        """Writes a shard, unless it exists. `done` is called with numbers of images."""
         path = os.path.join(self.out, name)
         if os.path.exists(path + ".tar"):
             done(len(pictures))
@@ -231,7 +231,7 @@ def _agree(out: str, plan: dict[str, Any]) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", metavar="DIR", help="folder with one subfolder of pictures per class"
+        "folder", metavar="DIR", help="folder with one subfolder of images per class"
     )
     parser.add_argument("out", metavar="OUT", help="folder for the shards; it is made if necessary")
     parser.add_argument(
@@ -239,10 +239,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_bytes,
         default="1G",
         metavar="SIZE",
-        help="bytes of pictures in a shard",
+        help="bytes of images in a shard",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="of the order in which pictures are written"
+        "--seed", type=int, default=0, help="of the order in which images are written"
     )
     parser.add_argument(
         "--sorted",

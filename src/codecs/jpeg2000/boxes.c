@@ -202,7 +202,7 @@ hr_status hr_jpeg2000_read(const uint8_t *bytes, size_t size, hr_jpeg2000 *f, hr
     HR_TRY(read_mapping(f, &h, error));
     read_definition(f, &h.definition);
     if (f->colours == HR_JPEG2000_COLOURS_GREY && f->count > 2 && !f->palette)
-        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG 2000: %u components of a grey picture",
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG 2000: %u components of a grey image",
                        f->count);
     return HR_STATUS_OK;
 }

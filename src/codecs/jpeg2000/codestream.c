@@ -38,14 +38,14 @@ static hr_status check_siz(const hr_jpeg2000_siz *s, hr_error *error)
 {
     if (s->x1 <= s->x0 || s->y1 <= s->y0 || s->x1 > INT32_MAX || s->y1 > INT32_MAX)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "JPEG 2000: the picture area, columns %u to %u and rows %u to %u, is not "
+                       "JPEG 2000: the image area, columns %u to %u and rows %u to %u, is not "
                        "valid",
                        s->x0, s->x1, s->y0, s->y1);
     if (s->tile_w == 0 || s->tile_h == 0 || s->tile_x0 > s->x0 || s->tile_y0 > s->y0 ||
         s->x0 - s->tile_x0 >= s->tile_w || s->y0 - s->tile_y0 >= s->tile_h)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "JPEG 2000: tiles of %ux%u pixels that begin at %u, %u do not fit the "
-                       "picture",
+                       "image",
                        s->tile_w, s->tile_h, s->tile_x0, s->tile_y0);
     if (hr_jpeg2000_tiles(s) > MAX_TILES)
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG 2000: %llu tiles; at most 65535 are allowed",

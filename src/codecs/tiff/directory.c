@@ -250,7 +250,7 @@ static hr_status find_blocks(const directory *d, hr_tiff *t, hr_error *error)
     uint64_t blocks = (uint64_t)t->across * t->down * (t->planar ? t->samples : 1);
     if (t->offset.count < blocks || t->length.count < blocks)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: the file gives the places of %llu %s; the picture needs %llu",
+                       "TIFF: the file gives the places of %llu %s; the image needs %llu",
                        (unsigned long long)HR_MIN(t->offset.count, t->length.count),
                        t->tiled ? "tiles" : "strips", (unsigned long long)blocks);
     return HR_STATUS_OK;
@@ -278,8 +278,8 @@ hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, hr_error *
     HR_TRY(number(&d, TAG_WIDTH, 0, &t->width, error));
     HR_TRY(number(&d, TAG_LENGTH, 0, &t->height, error));
     if (t->width == 0 || t->height == 0 || t->width > MAX_SIDE || t->height > MAX_SIDE)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: the picture size, %ux%u pixels, is not valid", t->width, t->height);
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the image size, %ux%u pixels, is not valid",
+                       t->width, t->height);
     HR_TRY(number(&d, TAG_BITS, 1, &t->bits, error));
     HR_TRY(number(&d, TAG_SAMPLES, 1, &t->samples, error));
     HR_TRY(number(&d, TAG_COMPRESSION, HR_TIFF_COMPRESSION_NONE, &t->compression, error));

@@ -134,7 +134,7 @@ static hr_status read_boxes(search *s, int32_t input, hr_error *error)
             if (!(low >= 0.0f && low <= 1.0f && high >= 0.0f && high <= 1.0f))
                 return hr_fail(error, HR_STATUS_ERROR,
                                "box %lld extends from %g to %g in dimension %d; coordinates "
-                               "must be relative to the picture, from 0.0 to 1.0",
+                               "must be relative to the image, from 0.0 to 1.0",
                                (long long)i, (double)low, (double)high, (int)d);
             s->boxes[i].low[d] = low;
             s->boxes[i].high[d] = high;

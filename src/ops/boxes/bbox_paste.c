@@ -10,11 +10,11 @@ typedef struct bbox_paste_args {
 
 static const hr_arg_def bbox_paste_arg_defs[] = {
     HR_ARG(bbox_paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Size of the canvas divided by the size of the picture; at least 1."),
+           "Size of the canvas divided by the size of the image; at least 1."),
     HR_ARG(bbox_paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Horizontal position of the picture on the canvas: 0.0 is left, 1.0 is right."),
+           "Horizontal position of the image on the canvas: 0.0 is left, 1.0 is right."),
     HR_ARG(bbox_paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Vertical position of the picture on the canvas: 0.0 is top, 1.0 is bottom."),
+           "Vertical position of the image on the canvas: 0.0 is top, 1.0 is bottom."),
     HR_ARG(bbox_paste_args, ltrb, BOOL, 0, "False",
            "True: boxes are left, top, right, bottom. False: left, top, width, height."),
     HR_ARG_END};
@@ -54,8 +54,8 @@ static hr_status bbox_paste_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_bbox_paste = {
     HR_OP_ABI,
     .name = "bbox_paste",
-    .doc = "Moves boxes to their positions after `paste` has put their picture on a larger "
-           "canvas. Input coordinates are relative to the picture, output coordinates to the "
+    .doc = "Moves boxes to their positions after `paste` has put their image on a larger "
+           "canvas. Input coordinates are relative to the image, output coordinates to the "
            "canvas. The input has four numbers for each box.",
     .devices = "cpu",
     .flags = HR_OP_CHEAP,

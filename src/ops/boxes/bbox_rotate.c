@@ -19,14 +19,14 @@ static const hr_arg_def bbox_rotate_arg_defs[] = {
     HR_ARG(bbox_rotate_args, angle, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
            "Angle in degrees, as for `rotate`."),
     HR_ARG(bbox_rotate_args, input_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Shape of the picture before the rotation, in the order of `shape_layout`."),
+           "Shape of the image before the rotation, in the order of `shape_layout`."),
     HR_ARG(bbox_rotate_args, bbox_layout, LAYOUT, 0, "\"xyXY\"",
            "\"xyXY\": boxes are left, top, right, bottom. \"xyWH\": left, top, width, height."),
     HR_ARG(bbox_rotate_args, bbox_normalized, BOOL, 0, "True",
-           "True: input coordinates are relative to the picture, output coordinates to the "
+           "True: input coordinates are relative to the image, output coordinates to the "
            "canvas. False: coordinates are in pixels."),
     HR_ARG(bbox_rotate_args, keep_size, BOOL, 0, "False",
-           "The canvas has the size of the input picture, as with the same argument of "
+           "The canvas has the size of the input image, as with the same argument of "
            "`rotate`."),
     HR_ARG(bbox_rotate_args, mode, STRING, 0, "\"expand\"",
            "Size of the output boxes. \"expand\": large enough to contain the rotated box. "
@@ -222,7 +222,7 @@ static int32_t bbox_rotate_outputs(const void *args, int32_t n_in)
 const hr_op_def hr_op_bbox_rotate = {
     HR_OP_ABI,
     .name = "bbox_rotate",
-    .doc = "Moves boxes to their positions after `rotate` has rotated their picture, and clips "
+    .doc = "Moves boxes to their positions after `rotate` has rotated their image, and clips "
            "them to the canvas. Boxes that are mostly outside the canvas are removed, together "
            "with their labels.",
     .devices = "cpu",

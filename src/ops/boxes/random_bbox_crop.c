@@ -21,12 +21,12 @@ static const hr_arg_def random_bbox_crop_arg_defs[] = {
     ARG(all_boxes_above_threshold, BOOL, 0, "True",
         "True: every box must reach the threshold. False: one box is enough."),
     ARG(allow_no_crop, BOOL, 0, "True",
-        "The whole picture is one more choice among the thresholds. Has no effect with "
+        "The whole image is one more choice among the thresholds. Has no effect with "
         "`crop_shape`."),
     ARG(aspect_ratio, FLOATS, 0, "[1.0, 1.0]",
         "Least and greatest ratio of width to height. With three dimensions, six numbers are "
         "possible: for width to height, width to depth and height to depth. Ratios are in "
-        "pixels if `input_shape` is given, otherwise relative to the ratio of the picture. If "
+        "pixels if `input_shape` is given, otherwise relative to the ratio of the image. If "
         "least and greatest ratio are equal, the longer side determines the other one."),
     ARG(bbox_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
         "Meaning of the numbers of a box, in any order: xyXY (start and end, the default) or "
@@ -39,7 +39,7 @@ static const hr_arg_def random_bbox_crop_arg_defs[] = {
         "Size of the window in pixels, in the order of `shape_layout`. Requires `input_shape`; "
         "excludes `scaling` and `aspect_ratio`."),
     ARG(input_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-        "Size of the picture in pixels, in the order of `shape_layout`."),
+        "Size of the image in pixels, in the order of `shape_layout`."),
     ARG(ltrb, BOOL, 0, "True", "Old form of `bbox_layout`: True is xyXY, False is xyWH."),
     ARG(num_attempts, INT, 0, "1",
         "Number of windows to try with a threshold before another "
@@ -49,7 +49,7 @@ static const hr_arg_def random_bbox_crop_arg_defs[] = {
     HR_ARG_ACCEPT(quiet, BOOL, "False",
                   "Has no effect: there is no warning when no window reached the threshold."),
     ARG(scaling, FLOATS, 0, "[1.0, 1.0]",
-        "Least and greatest size of a side of the window, relative to the picture."),
+        "Least and greatest size of a side of the window, relative to the image."),
     ARG(shape_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
         "Order of `crop_shape` and `input_shape`. Default: \"WH\" or \"WHD\"."),
     ARG(threshold_type, STRING, 0, "\"iou\"",
@@ -135,7 +135,7 @@ static int32_t random_bbox_crop_outputs(const void *args, int32_t n_in)
 const hr_op_def hr_op_random_bbox_crop = {
     HR_OP_ABI,
     .name = "random_bbox_crop",
-    .doc = "Draws a window of a picture that contains enough of its boxes. Returns the start "
+    .doc = "Draws a window of an image that contains enough of its boxes. Returns the start "
            "and the size of the window, for `slice`, and the boxes that are kept, clipped and "
            "relative to the window. With a second input, it also returns the labels of these "
            "boxes, and with `output_bbox_indices` their indices.",

@@ -53,7 +53,7 @@ static hr_status ssd_random_crop_infer(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     if (c->in[0].dtype != HR_DTYPE_UINT8 || (c->in[0].shape.ndim != 3 && c->in[0].shape.ndim != 2))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the picture has type %s and shape %s; it must be UINT8 with the layout HWC "
+                       "the image has type %s and shape %s; it must be UINT8 with the layout HWC "
                        "or HW",
                        hr_dtype_name(c->in[0].dtype),
                        hr_shape_text(&c->in[0].shape, text, sizeof(text)));
@@ -97,10 +97,10 @@ static hr_status ssd_random_crop_run(hr_op_call *calls, int32_t n, hr_error *err
 const hr_op_def hr_op_ssd_random_crop = {
     HR_OP_ABI,
     .name = "ssd_random_crop",
-    .doc = "Crops a picture as the SSD detector does. The window has sides of 0.3 to 1.0 and a "
-           "ratio of 0.5 to 2.0 relative to the picture. Its intersection over union with "
+    .doc = "Crops an image as the SSD detector does. The window has sides of 0.3 to 1.0 and a "
+           "ratio of 0.5 to 2.0 relative to the image. Its intersection over union with "
            "every box must reach a threshold that is drawn from 0, 0.1, 0.3, 0.5, 0.7 and 0.9; "
-           "a further choice is the whole picture. Returns the window, and the boxes (left, "
+           "a further choice is the whole image. Returns the window, and the boxes (left, "
            "top, right, bottom) in it with their labels. Use `random_bbox_crop` and `slice` "
            "instead.",
     .devices = "cpu",

@@ -20,7 +20,7 @@ typedef struct hr_brightness_contrast_args {
                "type, or of 1 for FLOAT.")
 #define HR_CONTRAST_ARG_DEFS                                                                       \
     HR_ARG(hr_brightness_contrast_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",                   \
-           "Factor of the distance from `contrast_center`: 0 gives a uniform picture, 1 leaves "   \
+           "Factor of the distance from `contrast_center`: 0 gives a uniform image, 1 leaves "     \
            "the contrast unchanged."),                                                             \
         HR_ARG(hr_brightness_contrast_args, contrast_center, FLOATS,                               \
                HR_COLOR_FLAGS | HR_ARG_OPTIONAL, "0.5",                                            \

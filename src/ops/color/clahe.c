@@ -277,7 +277,7 @@ static hr_status clahe_infer(hr_op_call *c, hr_error *error)
                        (long long)in->shape.extent[2]);
     if (in->shape.extent[0] > INT32_MAX / 2 || in->shape.extent[1] > INT32_MAX / 2 ||
         in->shape.extent[0] * in->shape.extent[1] > INT32_MAX / 2)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, layout.name);
     return HR_STATUS_OK;
 }

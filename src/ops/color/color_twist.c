@@ -71,7 +71,7 @@ static const hr_arg_def color_twist_arg_defs[] = {
     HR_ARG(hr_color_twist_args, brightness, FLOATS, HR_COLOR_FLAGS, "1.0",
            "Factor: 0 gives black."),
     HR_ARG(hr_color_twist_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",
-           "Factor of the distance from 128, or from 0.5 for floats: 0 gives a grey picture."),
+           "Factor of the distance from 128, or from 0.5 for floats: 0 gives a grey image."),
     HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
     HR_TWIST_IMAGE_TYPE_ARG_DEF,
     HR_ARG_END};
@@ -79,7 +79,7 @@ static const hr_arg_def color_twist_arg_defs[] = {
 const hr_op_def hr_op_color_twist = {
     HR_OP_ABI,
     .name = "color_twist",
-    .doc = "Changes hue, saturation, brightness and contrast of RGB pictures. Types are UINT8, "
+    .doc = "Changes hue, saturation, brightness and contrast of RGB images. Types are UINT8, "
            "INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

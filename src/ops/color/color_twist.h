@@ -17,7 +17,7 @@ typedef struct hr_color_twist_args {
            "Angle by which colours are rotated around the grey axis, in degrees.")
 #define HR_SATURATION_ARG_DEF                                                                      \
     HR_ARG(hr_color_twist_args, saturation, FLOATS, HR_COLOR_FLAGS, "1.0",                         \
-           "Factor of the distance from grey: 0 gives a grey picture.")
+           "Factor of the distance from grey: 0 gives a grey image.")
 #define HR_TWIST_IMAGE_TYPE_ARG_DEF                                                                \
     HR_ARG_ACCEPT(image_type, IMAGE_TYPE, "RGB",                                                   \
                   "Has no effect: channels are always red, green and blue.")

@@ -18,13 +18,13 @@ static const hr_arg_def debayer_arg_defs[] = {
     HR_ARG(debayer_args, algorithm, STRING, 0, "\"bilinear_ocv\"",
            "\"bilinear_ocv\": the mean of the nearest pixels of a colour. \"edgeaware_ocv\": the "
            "same, but green is the mean of the two neighbours that differ less. \"vng_ocv\": a "
-           "variable number of gradients, for UINT8; pictures with fewer than 8 rows or columns "
+           "variable number of gradients, for UINT8; images with fewer than 8 rows or columns "
            "are processed as with \"bilinear_ocv\". \"gray_ocv\": bilinear, as one grey channel. "
            "\"default_npp\" means \"bilinear_ocv\"."),
     HR_ARG(debayer_args, blue_position, INTS,
            HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "The Bayer pattern: row and column, 0 or 1, of the blue pixel in the 2 x 2 pixels that "
-           "begin at row 1 and column 1 of the picture. [0, 0] is BGGR, [0, 1] GBRG, [1, 0] GRBG, "
+           "begin at row 1 and column 1 of the image. [0, 0] is BGGR, [0, 1] GBRG, [1, 0] GRBG, "
            "[1, 1] RGGB, in OpenCV's terms. One number stands for both."),
     HR_ARG_END};
 
@@ -347,7 +347,7 @@ static const char *const debayer_aliases[] = {"experimental.debayer", NULL};
 const hr_op_def hr_op_debayer = {
     HR_OP_ABI,
     .name = "debayer",
-    .doc = "Makes colour pictures from the values of a sensor with a Bayer filter, as OpenCV does. "
+    .doc = "Makes colour images from the values of a sensor with a Bayer filter, as OpenCV does. "
            "The input is UINT8 or UINT16, with one channel and even height and width.",
     .aliases = debayer_aliases,
     .devices = "cpu|gpu",

@@ -37,7 +37,7 @@ static hr_status equalize_infer(hr_op_call *c, hr_error *error)
         m->pixels = (size_t)extent[h] * (size_t)extent[h + 1];
     }
     if (m->pixels > UINT32_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, layout.name);
     c->memo = m;
     return HR_STATUS_OK;
@@ -157,7 +157,7 @@ static const char *const equalize_aliases[] = {"experimental.equalize", NULL};
 const hr_op_def hr_op_equalize = {
     HR_OP_ABI,
     .name = "equalize",
-    .doc = "Equalises the histogram of every channel of every picture. The input is UINT8.",
+    .doc = "Equalises the histogram of every channel of every image. The input is UINT8.",
     .aliases = equalize_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,

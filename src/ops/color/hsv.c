@@ -14,7 +14,7 @@ static const hr_arg_def hsv_arg_defs[] = {
 const hr_op_def hr_op_hsv = {
     HR_OP_ABI,
     .name = "hsv",
-    .doc = "Changes hue, saturation and value (brightness) of RGB pictures. Types are UINT8, "
+    .doc = "Changes hue, saturation and value (brightness) of RGB images. Types are UINT8, "
            "INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,

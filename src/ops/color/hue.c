@@ -10,7 +10,7 @@ static const hr_arg_def hue_arg_defs[] = {HR_HUE_ARG_DEF,
 const hr_op_def hr_op_hue = {
     HR_OP_ABI,
     .name = "hue",
-    .doc = "Rotates the hues of RGB pictures by an angle. Types are UINT8, INT16, INT32, "
+    .doc = "Rotates the hues of RGB images by an angle. Types are UINT8, INT16, INT32, "
            "FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

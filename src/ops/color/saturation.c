@@ -10,7 +10,7 @@ static const hr_arg_def saturation_arg_defs[] = {HR_SATURATION_ARG_DEF,
 const hr_op_def hr_op_saturation = {
     HR_OP_ABI,
     .name = "saturation",
-    .doc = "Changes the saturation of RGB pictures. Types are UINT8, INT16, INT32, FLOAT16 "
+    .doc = "Changes the saturation of RGB images. Types are UINT8, INT16, INT32, FLOAT16 "
            "and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

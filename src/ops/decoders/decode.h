@@ -28,7 +28,7 @@ typedef struct hr_decode_args {
                       "Type of the output: UINT8, INT8, UINT16, INT16 or INT32 (pixels use the "   \
                       "whole positive range), or FLOAT (0 to 1)."),                                \
         HR_DECODE_ARG(S, field, adjust_orientation, BOOL, "True",                                  \
-                      "Apply the EXIF orientation. Windows then refer to the turned picture."),    \
+                      "Apply the EXIF orientation. Windows then refer to the turned image."),      \
         HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),  \
         HR_ARG_ACCEPT(device_memory_padding, INT, "16777216",                                      \
                       "No effect: memory is allocated as needed."),                                \

@@ -9,11 +9,11 @@ typedef struct image_args {
 
 static const hr_arg_def image_arg_defs[] = {
     HR_DECODE_ARG_DEFS(image_args, decode),
-    HR_ARG_ACCEPT(cache_size, INT, "0", "No effect: decoded pictures are not cached."),
-    HR_ARG_ACCEPT(cache_threshold, INT, "0", "No effect: decoded pictures are not cached."),
-    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "No effect: decoded pictures are not cached."),
-    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "No effect: decoded pictures are not cached."),
-    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded pictures are not cached."),
+    HR_ARG_ACCEPT(cache_size, INT, "0", "No effect: decoded images are not cached."),
+    HR_ARG_ACCEPT(cache_threshold, INT, "0", "No effect: decoded images are not cached."),
+    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "No effect: decoded images are not cached."),
+    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "No effect: decoded images are not cached."),
+    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded images are not cached."),
     HR_ARG_END};
 
 static hr_status image_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -36,7 +36,7 @@ static const char *const image_aliases[] = {"image_decoder",
 const hr_op_def hr_op_decoders_image = {
     HR_OP_ABI,
     .name = "decoders.image",
-    .doc = "Decodes pictures. The input is the bytes of one file per sample (1-D, UINT8): JPEG, "
+    .doc = "Decodes images. The input is the bytes of one file per sample (1-D, UINT8): JPEG, "
            "JPEG 2000, PNG, TIFF, BMP, PNM or WebP, recognised by content. The output is HWC. A "
            "file that cannot be decoded raises an error, or its sample is replaced or skipped, as "
            "the pipeline argument `on_error` says.",

@@ -50,9 +50,9 @@ const hr_op_def hr_op_decoders_image_crop = {
     HR_OP_ABI,
     .name = "decoders.image_crop",
     .doc =
-        "Decodes a window of a picture. The pixels are those of `decoders.image` followed by "
+        "Decodes a window of an image. The pixels are those of `decoders.image` followed by "
         "`crop`, but only what the window needs is decoded. The input is the bytes of one file per "
-        "sample (1-D, UINT8), the output is HWC. A window larger than the picture is an error.",
+        "sample (1-D, UINT8), the output is HWC. A window larger than the image is an error.",
     .aliases = image_crop_aliases,
     .devices = "cpu|mixed",
     .args = image_crop_arg_defs,

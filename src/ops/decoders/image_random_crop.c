@@ -35,7 +35,7 @@ static const char *const image_random_crop_aliases[] = {"image_decoder_random_cr
 const hr_op_def hr_op_decoders_image_random_crop = {
     HR_OP_ABI,
     .name = "decoders.image_random_crop",
-    .doc = "Decodes a random window of a picture. Its area and aspect ratio are drawn from ranges, "
+    .doc = "Decodes a random window of an image. Its area and aspect ratio are drawn from ranges, "
            "its position uniformly. Only what the window needs is decoded. The input is the bytes "
            "of one file per sample (1-D, UINT8), the output is HWC.",
     .aliases = image_random_crop_aliases,

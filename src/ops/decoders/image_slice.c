@@ -81,11 +81,11 @@ static const char *const image_slice_aliases[] = {"image_decoder_slice",
 const hr_op_def hr_op_decoders_image_slice = {
     HR_OP_ABI,
     .name = "decoders.image_slice",
-    .doc = "Decodes a window of a picture. The window is given by its start and its end or size, "
+    .doc = "Decodes a window of an image. The window is given by its start and its end or size, "
            "in pixels or in fractions of the extent; x comes before y unless `axes` or "
            "`axis_names` are given. Inputs are the bytes of one file per sample (1-D, UINT8), and "
            "optionally the anchor and shape of the window. The output is HWC. A window that "
-           "extends beyond the picture is an error.",
+           "extends beyond the image is an error.",
     .aliases = image_slice_aliases,
     .devices = "cpu|mixed",
     .args = image_slice_arg_defs,

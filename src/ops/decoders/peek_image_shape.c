@@ -11,7 +11,7 @@ typedef struct peek_args {
 static const hr_arg_def peek_arg_defs[] = {
     HR_EXTENTS_DTYPE_ARG(peek_args),
     HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
-           "Colour space to which the picture would be decoded; it determines the number of "
+           "Colour space to which the image would be decoded; it determines the number of "
            "channels."),
     HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
            "Return height and width after applying the EXIF orientation."),
@@ -55,7 +55,7 @@ static const char *const peek_aliases[] = {"experimental.peek_image_shape", NULL
 const hr_op_def hr_op_peek_image_shape = {
     HR_OP_ABI,
     .name = "peek_image_shape",
-    .doc = "Reads height, width and channels of a picture from its header, without decoding it. "
+    .doc = "Reads height, width and channels of an image from its header, without decoding it. "
            "The input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,).",
     .aliases = peek_aliases,
     .devices = "cpu",

@@ -22,12 +22,12 @@ static const hr_arg_def filter_arg_defs[] = {
            "number stands for both. -1: the middle, extent // 2. Not used if `mode` is "
            "\"valid\"."),
     HR_ARG(filter_args, border, STRING, 0, "\"reflect_101\"",
-           "Pixels outside the picture: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" "
+           "Pixels outside the image: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" "
            "(cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" (aaa|abcd|ddd) or \"constant\", the "
            "third input (default: 0)."),
     HR_ARG(filter_args, mode, STRING, 0, "\"same\"",
            "\"same\": the output has the size of the input. \"valid\": only pixels for which the "
-           "filter lies within the picture."),
+           "filter lies within the image."),
     HR_ARG(filter_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: that of the input (default) or FLOAT."),
     HR_ARG_END};
@@ -179,7 +179,7 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
     }
     if (m->out_height < 1 || m->out_width < 1)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the picture of %lld x %lld pixels (height x width) is too small for a "
+                       "the image of %lld x %lld pixels (height x width) is too small for a "
                        "filter of %d x %d elements",
                        (long long)m->height, (long long)m->width, (int)m->rows, (int)m->columns);
     shape.extent[axes.first] = m->out_height;
@@ -345,11 +345,11 @@ static const char *const filter_aliases[] = {"experimental.filter", NULL};
 const hr_op_def hr_op_filter = {
     HR_OP_ABI,
     .name = "filter",
-    .doc = "Correlates pictures with a filter (the filter is not flipped). The first input has "
+    .doc = "Correlates images with a filter (the filter is not flipped). The first input has "
            "two dimensions besides frames and channels; its type is UINT8, UINT16, INT16 or "
            "FLOAT. The second input is the filter, of type FLOAT and shape (rows, columns), or "
            "(frames, rows, columns) with a layout that begins with F. The third input is "
-           "optional: the value of pixels outside the picture. Integer results are rounded to "
+           "optional: the value of pixels outside the image. Integer results are rounded to "
            "the nearest integer, ties to even.",
     .aliases = filter_aliases,
     .devices = "cpu|gpu",

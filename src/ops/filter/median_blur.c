@@ -37,7 +37,7 @@ const hr_op_def hr_op_median_blur = {
     HR_OP_ABI,
     .name = "experimental.median_blur",
     .doc = "Makes each pixel the median of a rectangular window around it, per channel. Pixels "
-           "outside the picture are those at its edge. " HR_WINDOW_TYPES,
+           "outside the image are those at its edge. " HR_WINDOW_TYPES,
     HR_WINDOW_FIELDS,
     .args = median_blur_arg_defs,
     .args_size = sizeof(median_blur_args),

@@ -16,7 +16,7 @@ const hr_arg_def hr__morphology_arg_defs[] = {
            "(width - 1, height - 1) larger.",
            .min = 0, .max = INT32_MAX),
     HR_ARG(hr_morphology_args, border_mode, STRING, 0, "\"constant\"",
-           "Pixels outside the picture: \"constant\" (they do not count), \"replicate\" "
+           "Pixels outside the image: \"constant\" (they do not count), \"replicate\" "
            "(aaa|abcd|ddd), \"reflect\" (cba|abcd|dcb), \"reflect_101\" (dcb|abcd|cba) or \"wrap\" "
            "(bcd|abcd|abc)."),
     HR_ARG_END};

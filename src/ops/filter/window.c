@@ -232,7 +232,7 @@ static hr_status make_room(picture *p, hr_arena *arena, hr_error *error)
         !hr_size_mul(p->row, height + 1, &rows) ||
         !hr_size_mul(p->row, median ? 1 : around + 1, &aside) ||
         !hr_size_mul(height + around, sizeof(*p->order), &order))
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     p->rows = hr_arena_alloc(arena, rows, error);
     p->above = hr_arena_alloc(arena, aside, error);
     p->order = hr_arena_alloc(arena, order, error);

@@ -21,13 +21,13 @@ typedef struct crop_args {
 static const hr_arg_def crop_arg_defs[] = {
     HR_CROP_ARG_DEFS(crop_args, crop),
     HR_ARG(crop_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the picture: \"error\"; \"trim_to_shape\" "
+           "What to do if the window extends beyond the image: \"error\"; \"trim_to_shape\" "
            "(make the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); "
            "\"clamp\" or \"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" "
            "(cba|abcd|dcb); \"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
            .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
     HR_ARG(crop_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside the picture: one value, or one per channel."),
+           "What \"pad\" writes outside the image: one value, or one per channel."),
     HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
            "are truncated, and values outside the range saturate."),

@@ -19,12 +19,12 @@ typedef struct cmn_args {
 static const hr_arg_def cmn_arg_defs[] = {
     HR_CROP_ARG_DEFS(cmn_args, crop),
     HR_ARG(cmn_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the picture: \"error\", \"pad\" or "
+           "What to do if the window extends beyond the image: \"error\", \"pad\" or "
            "\"constant\" (fill with `fill_values`), or \"trim_to_shape\" (make the window "
            "smaller).",
            .choices = HR_BOUNDS_CHOICES),
     HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside the picture and into channels that `pad_output` adds: "
+           "What \"pad\" writes outside the image and into channels that `pad_output` adds: "
            "one value, or one per output channel, in units of the output (not normalised). With "
            "`pad_output`, channels without a value contain zeros."),
     HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",

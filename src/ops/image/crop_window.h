@@ -23,7 +23,7 @@ typedef struct hr_crop_args {
                 "`crop_w`, `crop_d`.",                                                             \
                 .excludes = "crop_h|crop_w|crop_d"),                                               \
         HR_CROP_ARG(S, field, crop_d, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
-                    "Depth of the window in slices, or its frames in sequences of pictures; 0 "    \
+                    "Depth of the window in slices, or its frames in sequences of images; 0 "      \
                     "keeps all."),                                                                 \
         HR_CROP_ARG(S, field, crop_h, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
                     "Height of the window in pixels; 0 keeps the whole height. Needs `crop_w`."),  \

@@ -19,10 +19,9 @@ hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *ou
 {
     if (in != HR_DTYPE_UINT8 && in != HR_DTYPE_INT16 && in != HR_DTYPE_UINT16 &&
         in != HR_DTYPE_FLOAT)
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "pictures of type %s cannot be resampled, only UINT8, INT16, UINT16 and FLOAT",
-            hr_dtype_name(in));
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "images of type %s cannot be resampled, only UINT8, INT16, UINT16 and FLOAT",
+                       hr_dtype_name(in));
     *out = args->dtype == HR_DTYPE_NONE ? in : (hr_dtype)args->dtype;
     if (*out != in && *out != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR,

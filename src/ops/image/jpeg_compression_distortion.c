@@ -56,7 +56,7 @@ static hr_status plane_make(plane *p, size_t width, size_t height, hr_arena *are
     p->height = height;
     p->stride = ((width + 63) & ~(size_t)63) + (size_t)2 * HR_JPEG_ROW_PAD;
     if (!hr_size_mul(p->stride, (height + 7) & ~(size_t)7, &size))
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     p->rows = hr_arena_alloc(arena, size, error);
     if (!p->rows)
         return HR_STATUS_NO_MEMORY;
@@ -217,7 +217,7 @@ static hr_status distortion_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_jpeg_compression_distortion = {
     HR_OP_ABI,
     .name = "jpeg_compression_distortion",
-    .doc = "Adds the artefacts of JPEG compression to RGB pictures: the output is the picture "
+    .doc = "Adds the artefacts of JPEG compression to RGB images: the output is the image "
            "after it was saved as JPEG and decoded again, with chroma at half size (4:2:0). The "
            "input is UINT8.",
     .devices = "cpu|gpu",

@@ -20,7 +20,7 @@ typedef struct hr_random_window_args {
      .size = sizeof(hr_floats),                                                                    \
      .def = "[0.08, 1.0]",                                                                         \
      .doc =                                                                                        \
-         "Range of the area of the window as a fraction of that of the picture; drawn uniformly.", \
+         "Range of the area of the window as a fraction of that of the image; drawn uniformly.",   \
      .count_min = 2,                                                                               \
      .count_max = 2},                                                                              \
         {.name = "random_aspect_ratio",                                                            \

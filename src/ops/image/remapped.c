@@ -45,7 +45,7 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
                             .channels = h + 1 < last ? (int32_t)extent[last] : 1,
                             .in = {extent[h + 1], extent[h]}};
     if (extent[h] > HR_REMAP_EXTENT || extent[h + 1] > HR_REMAP_EXTENT || extent[last] > 1 << 22)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     m->picture.step[0] = m->picture.channels;
     m->picture.step[1] = m->picture.channels * m->picture.in[0];
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, layout.name);
@@ -61,7 +61,7 @@ hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error)
 
     HR_TRY(hr__pixels_check(c, 1, m->out[1], m->out[0], error));
     if (pixels && (r->in[0] == 0 || r->in[1] == 0))
-        return hr_fail(error, HR_STATUS_ERROR, "the picture is empty");
+        return hr_fail(error, HR_STATUS_ERROR, "the image is empty");
     if (pixels && (m->out[0] > HR_REMAP_EXTENT || m->out[1] > HR_REMAP_EXTENT))
         return hr_fail(error, HR_STATUS_LIMIT, "the output is too large");
     c->out[0].shape.extent[h] = m->out[1];

@@ -237,9 +237,9 @@ const hr_op_def hr_op_resize = {
     HR_OP_ABI,
     .name = "resize",
     .doc =
-        "Resizes pictures (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
+        "Resizes images (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
         "covers [i, i + 1). When an axis shrinks, its filter is widened to avoid aliasing. Pixels "
-        "outside the picture repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
+        "outside the image repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
         "output FLOAT or the input's type.",
     .aliases = resize_aliases,
     .devices = "cpu|gpu",

@@ -14,11 +14,11 @@ typedef struct rotate_args {
 static const hr_arg_def rotate_arg_defs[] = {
     HR_ARG(rotate_args, angle, FLOATS,
            HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
-           "Angle in degrees, one per sample or per frame. Pictures rotate counter-clockwise. "
+           "Angle in degrees, one per sample or per frame. Images rotate counter-clockwise. "
            "Volumes with the axis (0, 0, 1) rotate clockwise within a slice."),
     HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, NULL,
            "Axis of the rotation as (x, y, z), a vector of any length. Required for volumes, not "
-           "used for pictures."),
+           "used for images."),
     HR_WARP_ARG(rotate_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
                 "Output size in pixels: (depth,) height, width. Default: as large as the rotated "
                 "input needs. Halves are rounded away from zero."),
@@ -122,7 +122,7 @@ static hr_status rotate_lower(hr_op_call *c, hr_image_program *program, hr_error
 const hr_op_def hr_op_rotate = {
     HR_OP_ABI,
     .name = "rotate",
-    .doc = "Rotates pictures and volumes about their centre. Without `size` or `keep_size`, the "
+    .doc = "Rotates images and volumes about their centre. Without `size` or `keep_size`, the "
            "output is as large as the rotated input. Frames of a sequence have the same size, and "
            "may have different angles.",
     .devices = "cpu|gpu",

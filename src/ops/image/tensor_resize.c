@@ -217,7 +217,7 @@ static const char *const tensor_resize_aliases[] = {"experimental.tensor_resize"
 const hr_op_def hr_op_tensor_resize = {
     HR_OP_ABI,
     .name = "tensor_resize",
-    .doc = "Resizes any axes of a tensor, as `resize` resizes pictures. Inputs are UINT8, INT16, "
+    .doc = "Resizes any axes of a tensor, as `resize` resizes images. Inputs are UINT8, INT16, "
            "UINT16 or FLOAT; the output has the type of the input or FLOAT.",
     .aliases = tensor_resize_aliases,
     .devices = "cpu|gpu",

@@ -16,7 +16,7 @@ typedef struct warp_affine_args {
 
 static const hr_arg_def warp_affine_arg_defs[] = {
     HR_ARG(warp_affine_args, matrix, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]",
-           "The map, row by row: 2x3 for pictures, 3x4 for volumes. A position (x, y) in the "
+           "The map, row by row: 2x3 for images, 3x4 for volumes. A position (x, y) in the "
            "output becomes (m11 x + m12 y + m13, m21 x + m22 y + m23) in the input, where (0, 0) "
            "is the corner of the first pixel. The second input can be given instead."),
     HR_ARG(warp_affine_args, inverse_map, BOOL, 0, "True",
@@ -116,7 +116,7 @@ static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_
 const hr_op_def hr_op_warp_affine = {
     HR_OP_ABI,
     .name = "warp_affine",
-    .doc = "Warps pictures and volumes by an affine map. All frames of a sequence get the same "
+    .doc = "Warps images and volumes by an affine map. All frames of a sequence get the same "
            "size; they may have different matrices.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

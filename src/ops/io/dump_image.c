@@ -15,7 +15,7 @@ typedef struct dump_image_args {
 
 static const hr_arg_def dump_image_arg_defs[] = {
     HR_ARG(dump_image_args, input_layout, LAYOUT, 0, "\"HWC\"",
-           "Layout of the pictures; only \"HWC\" is supported."),
+           "Layout of the images; only \"HWC\" is supported."),
     HR_ARG(dump_image_args, suffix, STRING, 0, "\"\"",
            "Part of the files' names: sample i of a batch goes to `i-SUFFIX-0.ppm` in the current "
            "folder."),
@@ -41,7 +41,7 @@ static hr_status dump_image_infer(hr_op_call *c, hr_error *error)
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 3 || extent[0] < 1 || extent[1] < 1 ||
         (extent[2] != 1 && extent[2] != 3))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input is %s of shape %s: it must be a picture of UINT8 with 1 or 3 "
+                       "the input is %s of shape %s: it must be an image of UINT8 with 1 or 3 "
                        "channels",
                        hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
@@ -91,7 +91,7 @@ static hr_status dump_image_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_dump_image = {
     HR_OP_ABI,
     .name = "dump_image",
-    .doc = "Writes pictures to files in the current folder, as PPM or PGM text, and returns them "
+    .doc = "Writes images to files in the current folder, as PPM or PGM text, and returns them "
            "unchanged. Every batch writes the same files: those of the last one remain.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ORDERED | HR_OP_OBSERVES, /* a later iteration writes the same files */

@@ -57,7 +57,7 @@ hr_status hr__displace_infer(hr_op_call *c, const hr_displace_args *a, hr_displa
                        hr_dtype_name(in->dtype));
     for (int32_t i = 0; i < 3; i++)
         if (in->shape.extent[i] > 1 << 22)
-            return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+            return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     memset(d, 0, sizeof(*d));
     d->is_float = in->dtype == HR_DTYPE_FLOAT;
     d->gather.axes = 2;

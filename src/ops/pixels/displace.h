@@ -26,11 +26,11 @@ typedef struct hr_displace_args {
 /* Describes the arguments of a struct that begins with them. */
 #define HR_DISPLACE_ARG_DEFS                                                                       \
     HR_ARG(hr_displace_args, fill_value, FLOAT, 0, "0.0",                                          \
-           "Value of pixels that come from outside the picture."),                                 \
+           "Value of pixels that come from outside the image."),                                   \
         HR_ARG(hr_displace_args, interp_type, INTERP, 0, "INTERP_NN",                              \
                "INTERP_NN or INTERP_LINEAR."),                                                     \
         HR_ARG(hr_displace_args, mask, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "1",              \
-               "Per sample: 0 leaves the picture unchanged. A constant has no effect.")
+               "Per sample: 0 leaves the image unchanged. A constant has no effect.")
 
 typedef struct hr_displace {
     hr_gather_spec gather; /* of two axes, with a fill */

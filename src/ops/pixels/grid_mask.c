@@ -41,7 +41,7 @@ static hr_status grid_mask_infer(hr_op_call *c, hr_error *error)
                        "the input has %d dimensions; it must have 3: height, width, channels",
                        (int)in->shape.ndim);
     if (in->shape.extent[0] > 1 << 24 || in->shape.extent[1] > 1 << 24)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+        return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     if (a->tile < 1)
         return hr_fail(error, HR_STATUS_ERROR, "`tile` is %d; it must be positive", (int)a->tile);
     float tile = (float)a->tile;

@@ -18,14 +18,14 @@ static const hr_arg_def paste_arg_defs[] = {
     HR_ARG(paste_args, fill_value, INTS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "Colour of the canvas: one value, or one per channel."),
     HR_ARG(paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Size of the canvas divided by the size of the picture; at least 1. Fractions of "
+           "Size of the canvas divided by the size of the image; at least 1. Fractions of "
            "pixels are truncated."),
-    HR_ARG(paste_args, n_channels, INT, 0, "3", "Number of channels of the pictures.", .min = 1,
+    HR_ARG(paste_args, n_channels, INT, 0, "3", "Number of channels of the images.", .min = 1,
            .max = 1024),
     HR_ARG(paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Horizontal position of the picture on the canvas: 0.0 is left, 1.0 is right."),
+           "Horizontal position of the image on the canvas: 0.0 is left, 1.0 is right."),
     HR_ARG(paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Vertical position of the picture on the canvas: 0.0 is top, 1.0 is bottom."),
+           "Vertical position of the image on the canvas: 0.0 is top, 1.0 is bottom."),
     HR_ARG(paste_args, min_canvas_size, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
            "Least height and width of the canvas, in pixels."),
     HR_ARG_END};
@@ -135,7 +135,7 @@ static hr_status paste_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_paste = {
     HR_OP_ABI,
     .name = "paste",
-    .doc = "Puts the picture on a larger canvas of one colour. The input is UINT8.",
+    .doc = "Puts the image on a larger canvas of one colour. The input is UINT8.",
     .devices = "cpu|gpu",
     .args = paste_arg_defs,
     .args_size = sizeof(paste_args),

@@ -19,7 +19,7 @@ static hr_status crop_generator_infer(hr_op_call *c, hr_error *error)
     if (!hr_dtype_is_integer(in->dtype) || in->dtype == HR_DTYPE_UINT64 || in->shape.ndim != 1 ||
         (in->shape.extent[0] != 2 && in->shape.extent[0] != 3))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input has type %s and shape %s; it must be the shape of a picture: 2 "
+                       "the input has type %s and shape %s; it must be the shape of an image: 2 "
                        "or 3 integers",
                        hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
     for (int32_t i = 0; i < 2; i++)
@@ -38,7 +38,7 @@ static hr_status generate(const hr_op_call *c, int32_t k, hr_error *error)
     hr_window window = {0};
 
     if (h > INT32_MAX || w > INT32_MAX)
-        return hr_fail(error, HR_STATUS_ERROR, "a picture of %lld x %lld pixels is too large",
+        return hr_fail(error, HR_STATUS_ERROR, "an image of %lld x %lld pixels is too large",
                        (long long)h, (long long)w);
     if (h > 0 && w > 0)
         HR_TRY(hr__random_window(args, &c->rngs[k], h, w, &window, error));
@@ -60,7 +60,7 @@ static hr_status crop_generator_run(hr_op_call *calls, int32_t n, hr_error *erro
 const hr_op_def hr_op_random_crop_generator = {
     HR_OP_ABI,
     .name = "random_crop_generator",
-    .doc = "Draws windows of random area and aspect ratio. The input is the shape of a picture: "
+    .doc = "Draws windows of random area and aspect ratio. The input is the shape of an image: "
            "height, width and optionally channels. The outputs are start and size of the window.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,

@@ -13,7 +13,7 @@ typedef struct hr_area_args {
 /* Describes them; the args structs begin with them. */
 #define HR_AREA_ARG_DEFS                                                                           \
     HR_ARG(hr_area_args, scale, FLOATS, 0, "[0.08, 1.0]",                                          \
-           "Range of the area, as a fraction of that of the picture.", .min = 0.0, .max = 1e9,     \
+           "Range of the area, as a fraction of that of the image.", .min = 0.0, .max = 1e9,       \
            .count_min = 2, .count_max = 2),                                                        \
         HR_ARG(hr_area_args, ratio, FLOATS, 0, "[0.75, 1.3333333333333333]",                       \
                "Range of one side divided by the other; its logarithm is drawn uniformly.",        \

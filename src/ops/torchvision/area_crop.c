@@ -31,7 +31,7 @@ static hr_status area_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *e
     int64_t h = hr_program_extent(p, 'H'), w = hr_program_extent(p, 'W');
 
     if (h < 1 || w < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "a picture without pixels has no windows");
+        return hr_fail(error, HR_STATUS_ERROR, "an image without pixels has no windows");
     for (int64_t i = 0; i < ATTEMPTS; i++) {
         double width = 0.0, height = 0.0;
         hr__area_draw(a, &c->rng, i, (double)h * (double)w, &width, &height);

@@ -292,7 +292,7 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
 
     if (in->dtype != HR_DTYPE_UINT8 || (channels != 1 && channels != 3))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the picture must be UINT8 with 1 or 3 channels; it is %s with %lld",
+                       "the image must be UINT8 with 1 or 3 channels; it is %s with %lld",
                        hr_dtype_name(in->dtype), (long long)channels);
     walk w = walk_make(c);
     HR_TRY(run_step(&w, c->state, error));
@@ -329,7 +329,7 @@ static hr_status augment_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_torchvision_augment = {
     HR_OP_ABI,
     .name = "_torchvision.augment",
-    .doc = "Changes pictures as torchvision's random transforms do with Pillow.",
+    .doc = "Changes images as torchvision's random transforms do with Pillow.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
     .args = augment_arg_defs,

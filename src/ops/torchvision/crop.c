@@ -12,16 +12,16 @@ typedef struct tv_crop_args {
 
 static const hr_arg_def tv_crop_arg_defs[] = {
     HR_ARG(tv_crop_args, size, INTS, HR_ARG_OPTIONAL, NULL,
-           "Height and width of the window; not given: the picture with its padding.", .min = 1,
+           "Height and width of the window; not given: the image with its padding.", .min = 1,
            .max = 2147483647, .count_min = 2, .count_max = 2),
     HR_ARG(tv_crop_args, padding, INTS, 0, "[0, 0, 0, 0]",
            "Pixels added at the left, top, right and bottom.", .min = -2147483647,
            .max = 2147483647, .count_min = 4, .count_max = 4),
     HR_ARG(tv_crop_args, pad_if_needed, BOOL, 0, "False",
-           "Whether pictures smaller than the window are padded."),
+           "Whether images smaller than the window are padded."),
     HR_ARG(tv_crop_args, random, BOOL, 0, "False",
            "Whether the position is random; otherwise the window is in the middle."),
-    HR_ARG(tv_crop_args, fill, FLOATS, 0, "[0.0]", "Value outside the picture, per channel or one.",
+    HR_ARG(tv_crop_args, fill, FLOATS, 0, "[0.0]", "Value outside the image, per channel or one.",
            .count_min = 1, .count_max = HR_CHANNELS_MAX),
     HR_ARG_END};
 
@@ -49,7 +49,7 @@ static hr_status span_make(const hr_op_call *c, int64_t n, int32_t axis, span *s
     }
     if (a->random && padded < size)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the window has a %s of %lld pixels, but that of the picture with its "
+                       "the window has a %s of %lld pixels, but that of the image with its "
                        "padding is %lld; give `padding` or `pad_if_needed`",
                        axis == 0 ? "height" : "width", (long long)size, (long long)padded);
     if (size < 1)
@@ -82,7 +82,7 @@ static hr_status tv_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *err
 const hr_op_def hr_op_torchvision_crop = {
     HR_OP_ABI,
     .name = "_torchvision.crop",
-    .doc = "Takes a window in the middle of a picture, or anywhere, as torchvision does.",
+    .doc = "Takes a window in the middle of an image, or anywhere, as torchvision does.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
     .args = tv_crop_arg_defs,

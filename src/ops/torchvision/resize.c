@@ -56,7 +56,7 @@ static hr_status tv_resize_lower(hr_op_call *c, hr_image_program *p, hr_error *e
     bool wide = a->antialias != 0;
 
     if (h < 1 || w < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "a picture without pixels cannot be resized");
+        return hr_fail(error, HR_STATUS_ERROR, "an image without pixels cannot be resized");
     HR_TRY(size_make(a, h, w, out, error));
     if (a->first_pass) {
         bool vertical = h > out[0] && h - out[0] > 2 * (w - out[1]);
@@ -81,7 +81,7 @@ static hr_status tv_resize_lower(hr_op_call *c, hr_image_program *p, hr_error *e
 const hr_op_def hr_op_torchvision_resize = {
     HR_OP_ABI,
     .name = "_torchvision.resize",
-    .doc = "Resizes pictures as torchvision does with Pillow.",
+    .doc = "Resizes images as torchvision does with Pillow.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN,
     .args = tv_resize_arg_defs,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""How far the suites translate pictures."""
+"""How far the suites translate images."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def get_translations(
     """`translate_x` and `translate_y` up to the given shift: one number, or height and width.
 
     Raises:
-        Exception: the limit is in the wrong unit. It must be in pixels without the shape of the picture, and a fraction
-            of the picture with it.
+        Exception: the limit is in the wrong unit. It must be in pixels without the shape of the image, and a fraction
+            of the image with it.
     """
     if not isinstance(use_shape, bool):
         raise Exception(f"The `use_shape` must be True or False, got {use_shape}.")

@@ -5,7 +5,7 @@
     from headrace.experimental.torchvision import Compose, RandomHorizontalFlip, Resize
 
     transform = Compose([Resize(256), RandomHorizontalFlip()])
-    picture = transform(picture)  # a PIL image, or a tensor CHW or NCHW
+    image = transform(image)  # a PIL image, or a tensor CHW or NCHW
 
 `Compose` runs them in a pipeline. `v2.functional` has them as functions. docs/torchvision.md
 compares this with `headrace.torch.compile`, which also reads and decodes.

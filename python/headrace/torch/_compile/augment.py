@@ -44,7 +44,7 @@ def step_of(transform: Any, state: State) -> Step:
         Unsupported: it is not one.
     """
     if state.dtype != types.UINT8 and state.scale == 1.0:
-        raise Unsupported("the picture has floating-point numbers beyond 1 here")
+        raise Unsupported("the image has floating-point numbers beyond 1 here")
     parts = sequence(transform)
     if parts is not None:
         return every(step_of(part, state) for part in parts)
@@ -207,7 +207,7 @@ class Policy:
 
     @staticmethod
     def space(transform: Any, bins: int, side: int) -> dict[str, tuple[Any, bool]]:
-        """By operation: the magnitudes for a square picture, and whether their signs are drawn."""
+        """By operation: the magnitudes for a square image, and whether their signs are drawn."""
         found = getattr(transform, "_AUGMENTATION_SPACE", None)
         if found is not None:
             scale = {"Solarize": 255.0}

@@ -78,7 +78,7 @@ def compile(
     Raises:
         TypeError: the data set does not say where its files are, or the transforms do not return
             tensors.
-        FileNotFoundError: there are no pictures.
+        FileNotFoundError: there are no images.
     """
     files, labels = datasets.files_and_labels(dataset)
     data = Data(files, labels, shuffle, shard_id, num_shards)
@@ -138,7 +138,7 @@ def analyse(transform: Any, device: int | None) -> tuple[Report, int]:
 def define(
     transform: Any, data: Data, device: int | None, last: int, steps: list[Step]
 ) -> tuple[DataNode, DataNode]:
-    """The nodes of pictures and labels. The first `last` steps run on the CPU."""
+    """The nodes of images and labels. The first `last` steps run on the CPU."""
     encoded, labels = fn.readers.file(
         files=data.files,
         labels=data.labels,

@@ -24,7 +24,7 @@ def identity(transform: Any, state: State) -> None:
 @rule("RGB")
 def rgb(transform: Any, state: State) -> None:
     if state.channels != 3:
-        raise Unsupported("the picture is grey here")
+        raise Unsupported("the image is grey here")
 
 
 @rule("ToImage", "PILToTensor")
@@ -77,7 +77,7 @@ def to_float(state: State, dtype: Any, scale: bool) -> None:
 @rule("Normalize")
 def normalize(transform: Any, state: State) -> None:
     if not state.tensor or state.dtype == types.UINT8:
-        raise Unsupported("the picture is not a tensor of floating-point numbers here")
+        raise Unsupported("the image is not a tensor of floating-point numbers here")
     if state.mean is not None or state.flushed:
         raise Unsupported("it comes after other work on floating-point numbers")
     mean, std = (tuple(map(float, values)) for values in (transform.mean, transform.std))

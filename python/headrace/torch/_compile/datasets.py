@@ -15,14 +15,14 @@ def files_and_labels(dataset: Any) -> tuple[list[str], list[int]]:
 
     Raises:
         TypeError: the data set does not say where its files are.
-        FileNotFoundError: there are no pictures.
+        FileNotFoundError: there are no images.
     """
     if isinstance(dataset, (str, os.PathLike)):
         found = folder(os.fspath(dataset))
     else:
         found = samples(dataset)
     if not found:
-        raise FileNotFoundError(f"there are no pictures in {dataset!r}")
+        raise FileNotFoundError(f"there are no images in {dataset!r}")
     return [os.fspath(path) for path, _ in found], [label for _, label in found]
 
 

@@ -84,7 +84,7 @@ class After:
 
 
 def probe(transform: Any, state: State) -> After:
-    """Calls the transform with a grey picture, to learn what kind of result it has."""
+    """Calls the transform with a grey image, to learn what kind of result it has."""
     with torch.random.fork_rng(devices=[]):
         if state.flushed:
             kinds = {to: of for of, to in DTYPES.items()}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The picture between two transforms, while they are compiled."""
+"""The image between two transforms, while they are compiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def call(name: str, *inputs: Any, **kwargs: Any) -> Any:
 
 @dataclasses.dataclass
 class State:
-    """A picture on its way. Until `flush` it has bytes (HWC), whatever torchvision has at this point.
+    """An image on its way. Until `flush` it has bytes (HWC), whatever torchvision has at this point.
 
     Attributes:
         image: the node.
@@ -54,7 +54,7 @@ class State:
         """The node, for a transform that works on bytes.
 
         Raises:
-            Unsupported: the picture has been normalised.
+            Unsupported: the image has been normalised.
         """
         if self.mean is not None or self.flushed:
             raise Unsupported("it comes after a transform whose result is not made of bytes")
@@ -90,6 +90,6 @@ class State:
             setattr(self, field.name, changes.get(field.name, getattr(other, field.name)))
 
     def same_kind(self, other: State) -> bool:
-        """Whether another branch ends with the same kind of picture."""
+        """Whether another branch ends with the same kind of image."""
         names = ("tensor", "dtype", "scale", "mean", "std", "flushed", "channels", "mode")
         return all(getattr(self, name) == getattr(other, name) for name in names)

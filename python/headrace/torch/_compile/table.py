@@ -2,7 +2,7 @@
 # Copyright The Headrace authors
 """The table of rules: how a transform becomes operators, by the name of its class.
 
-A rule gets the transform and the `State`, whose picture it replaces. It raises `Unsupported` with
+A rule gets the transform and the `State`, whose image it replaces. It raises `Unsupported` with
 the reason if the transform, or this use of it, has no equivalent; Python then calls the transform.
 """
 

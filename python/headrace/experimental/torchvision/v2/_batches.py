@@ -24,29 +24,29 @@ THREADS = max(multiprocessing.cpu_count() // 2, 1)
 
 
 def take(data: Any) -> tuple[torch.Tensor, str]:
-    """Returns pictures as one tensor with four dimensions, and the layout of each.
+    """Returns images as one tensor with four dimensions, and the layout of each.
 
     Raises:
-        TypeError: it is not a picture.
+        TypeError: it is not an image.
         ValueError: there are none, or a PIL image of a mode other than L, RGB and RGBA.
     """
     if isinstance(data, Image.Image):
         if data.mode not in MODES:
             raise ValueError(
-                f"the picture has the mode {data.mode}; it must be one of {', '.join(MODES)}: "
+                f"the image has the mode {data.mode}; it must be one of {', '.join(MODES)}: "
                 "use convert"
             )
         pixels = np.array(data)
         return torch.from_numpy(pixels.reshape(1, *pixels.shape[:2], -1)), "HWC"
     if not isinstance(data, torch.Tensor):
-        raise TypeError(f"pictures are PIL images or tensors, not {type(data).__name__}")
+        raise TypeError(f"images are PIL images or tensors, not {type(data).__name__}")
     if data.ndim < 3:
         raise TypeError(f"a tensor has the dimensions CHW, perhaps after others, not {data.ndim}")
     if data.dtype not in TYPES:
         raise TypeError(f"tensors with elements of type {data.dtype} are not supported")
     count = math.prod(data.shape[:-3])
     if count == 0:
-        raise ValueError(f"there are no pictures in a tensor of shape {tuple(data.shape)}")
+        raise ValueError(f"there are no images in a tensor of shape {tuple(data.shape)}")
     return data.reshape(count, *data.shape[-3:]).contiguous(), "CHW"
 
 
@@ -87,7 +87,7 @@ def image(pixels: torch.Tensor, mode: str | None = None) -> Image.Image:
     if mode is None:
         modes = {1: "L", 3: "RGB", 4: "RGBA"}
         if array.shape[-1] not in modes:
-            raise ValueError(f"a picture of {array.shape[-1]} channels needs a `mode`")
+            raise ValueError(f"an image of {array.shape[-1]} channels needs a `mode`")
         mode = modes[array.shape[-1]]
     if array.dtype.kind == "f" and mode != "F":
         array = (array * 255).clip(0, 255).astype(np.uint8)

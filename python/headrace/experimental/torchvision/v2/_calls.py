@@ -41,7 +41,7 @@ _pipelines = _Pipelines()
 
 
 def apply(kind: type[Operator], arguments: tuple[Any, ...], data: Any, device: Any) -> Any:
-    """Transforms one picture, or each of a tensor.
+    """Transforms one image, or each of a tensor.
 
     Args:
         kind: the class of the transform.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The picture between two transforms, while a pipeline is defined."""
+"""The image between two transforms, while a pipeline is defined."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from headrace.types import DALIDataType
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A node, and what is known of its pictures.
+    """A node, and what is known of its images.
 
     Attributes:
-        node: pictures of one layout.
+        node: images of one layout.
         layout: HWC or CHW.
         channels: their number; 0: it differs between samples.
         dtype: the type of the elements.
@@ -30,11 +30,11 @@ class Picture:
     dtype: DALIDataType
 
     def made(self, node: Any, **changes: Any) -> Self:
-        """The picture that an operator made of this one."""
+        """The image that an operator made of this one."""
         return dataclasses.replace(self, node=node, **changes)
 
     def on(self, device: str) -> Self:
-        """The picture on "cpu" or "gpu"."""
+        """The image on "cpu" or "gpu"."""
         if self.node.device == device:
             return self
         return self.made(self.node.gpu() if device == "gpu" else self.node.cpu())

@@ -13,7 +13,7 @@ from headrace.torch._compile.state import call
 
 
 class CenterCrop(Operator):
-    """Takes a window in the middle. Smaller pictures are padded with 0.
+    """Takes a window in the middle. Smaller images are padded with 0.
 
     Args:
         size: (height, width), or an int for both.

@@ -99,14 +99,14 @@ class Grayscale(Operator):
 
 
 def grey(picture: Picture, channels: int) -> Picture:
-    """The picture in grey, with one or three channels.
+    """The image in grey, with one or three channels.
 
     Raises:
-        ValueError: the picture does not have one or three channels.
+        ValueError: the image does not have one or three channels.
     """
     if picture.channels not in (1, 3):
         count = picture.channels or "a varying number of"
-        raise ValueError(f"the picture has {count} channels; 1 or 3 can be converted to grey")
+        raise ValueError(f"the image has {count} channels; 1 or 3 can be converted to grey")
     if picture.channels == 1:
         node = picture.node
         if channels == 3:

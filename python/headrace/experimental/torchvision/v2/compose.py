@@ -24,11 +24,11 @@ class Compose:
 
     The pipeline is made in the first call, which also determines whether later inputs must be PIL
     images or tensors. Tensors have the dimensions CHW; if there are others before them, each
-    picture is transformed on its own.
+    image is transformed on its own.
 
     Args:
         op_list: the transforms.
-        batch_size: largest number of pictures in one call.
+        batch_size: largest number of images in one call.
         num_threads: threads of the pipeline.
         dali_pipeline_kwargs: other arguments of `Pipeline`, for example `seed`.
 
@@ -71,7 +71,7 @@ class Compose:
         Raises:
             TypeError: it is neither, or not what it was in the first call.
             ValueError: a PIL image that is not of the mode L, RGB or RGBA.
-            RuntimeError: more pictures than `batch_size`; a transform does not take the picture.
+            RuntimeError: more images than `batch_size`; a transform does not take the image.
         """
         batch, layout = _batches.take(data_input)
         if layout != (self._layout or layout):

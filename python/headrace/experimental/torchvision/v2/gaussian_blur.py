@@ -14,7 +14,7 @@ from headrace.experimental.torchvision.v2.operator import Operator
 
 
 class GaussianBlur(Operator):
-    """Blurs pictures.
+    """Blurs images.
 
     Args:
         kernel_size: (width, height) of the window, odd, or an int for both.

@@ -23,14 +23,14 @@ MODES = {
 
 
 class Pad(Operator):
-    """Adds pixels around pictures.
+    """Adds pixels around images.
 
     Args:
         padding: an int for all sides; (left and right, top and bottom); or left, top, right and
             bottom.
         fill: for the mode "constant": a number, or one per channel.
         padding_mode: "constant"; "edge": the outermost pixels are repeated; "reflect" and
-            "symmetric": the picture is mirrored, without and with the outermost pixels.
+            "symmetric": the image is mirrored, without and with the outermost pixels.
         device: "cpu" or "gpu".
 
     Raises:

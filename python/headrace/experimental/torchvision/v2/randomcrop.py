@@ -18,12 +18,12 @@ from headrace.torch._compile.state import call
 
 
 class RandomCrop(Operator):
-    """Takes a window anywhere in the picture.
+    """Takes a window anywhere in the image.
 
     Args:
         size: (height, width), or an int for both.
         padding: added first: as for `Pad`, or a sequence of one.
-        pad_if_needed: pads pictures that are smaller than the window.
+        pad_if_needed: pads images that are smaller than the window.
         fill, padding_mode: as for `Pad`.
         device: "cpu" or "gpu".
 
@@ -66,7 +66,7 @@ class RandomCrop(Operator):
         return picture.made(call("crop", picture.node, **args))
 
     def _missing(self, picture: Picture) -> Any:
-        """Height and width that padded pictures still lack."""
+        """Height and width that padded images still lack."""
         if not self.pad_if_needed:
             return 0
         left, top, right, bottom = self._padding
@@ -93,7 +93,7 @@ class RandomResizedCrop(Operator):
 
     Args:
         size: (height, width) of the result, or an int for both.
-        scale: (min, max) of the window's area as a fraction of the picture's.
+        scale: (min, max) of the window's area as a fraction of the image's.
         ratio: (min, max) of the window's width divided by its height.
         interpolation, antialias: as for `Resize`.
         device: "cpu" or "gpu".

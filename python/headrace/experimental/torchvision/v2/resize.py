@@ -16,14 +16,14 @@ from headrace.experimental.torchvision.v2.operator import Operator
 
 
 class Resize(Operator):
-    """Resizes pictures.
+    """Resizes images.
 
     Args:
         size: (height, width); or an int: the length of the shorter side; or None: `max_size` is
             the length of the longer side.
         interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or their numbers in Pillow.
         max_size: limit of the longer side, if `size` is not a pair.
-        antialias: whether filters are widened where pictures shrink.
+        antialias: whether filters are widened where images shrink.
         device: "cpu" or "gpu".
 
     Raises:

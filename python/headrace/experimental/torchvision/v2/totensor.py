@@ -22,4 +22,4 @@ class PILToTensor(_Marker):
 
 
 class ToPILImage(_Marker):
-    """`Compose` returns a PIL image, also of a tensor; of several pictures a list."""
+    """`Compose` returns a PIL image, also of a tensor; of several images a list."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Functions that change the size of pictures, or move pixels."""
+"""Functions that change the size of images, or move pixels."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
 def crop(
     inpt: Any, top: float, left: float, height: float, width: float, device: Any = "cpu"
 ) -> Any:
-    """Takes a window, which is 0 outside the picture. For PIL images it is rounded to whole pixels.
+    """Takes a window, which is 0 outside the image. For PIL images it is rounded to whole pixels.
 
     Raises:
         TypeError: an argument is not a number, or for a tensor not an integer.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Sizes of pictures."""
+"""Sizes of images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def get_dimensions(inpt: Any) -> list[int]:
     if not isinstance(inpt, torch.Tensor):
         raise TypeError(f"`inpt` must be a PIL image or a tensor, not {type(inpt).__name__}")
     if inpt.ndim < 2:
-        raise TypeError(f"a picture has at least 2 dimensions, not {inpt.ndim}")
+        raise TypeError(f"an image has at least 2 dimensions, not {inpt.ndim}")
     return [1, *inpt.shape] if inpt.ndim == 2 else list(inpt.shape[-3:])
 
 
