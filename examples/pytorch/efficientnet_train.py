@@ -5,7 +5,7 @@
     python efficientnet_train.py FOLDER --automatic-augmentation trivialaugment
     torchrun --nproc_per_node 8 efficientnet_train.py /data/imagenet --epochs 400
 
-FOLDER contains train/ and val/, each with one folder of pictures per class, as in ImageNet. The defaults are
+FOLDER contains train/ and val/, each with one folder of images per class, as in ImageNet. The defaults are
 EfficientNet-B0; --width, --depth and --size scale it. Every process trains on its own shard.
 """
 
@@ -92,7 +92,7 @@ def convolution(before: int, after: int, kernel: int, stride: int = 1, groups: i
 
 
 class Excite(nn.Module):
-    """Squeeze and excitation: weighs the channels by what the whole picture contains."""
+    """Squeeze and excitation: weighs the channels by what the whole image contains."""
 
     def __init__(self, channels: int, inner: int) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ def make_loader(args: argparse.Namespace, training: bool, rank: int, world: int,
         device_id=gpu,
         seed=21 + rank,
     )
-    # PARTIAL counts every picture once; FILL keeps the batches of all processes equal.
+    # PARTIAL counts every image once; FILL keeps the batches of all processes equal.
     policy = LastBatchPolicy.FILL if training else LastBatchPolicy.PARTIAL
     return DALIClassificationIterator(
         pipe, reader_name="Reader", last_batch_policy=policy, auto_reset=True
@@ -198,7 +198,7 @@ def make_loader(args: argparse.Namespace, training: bool, rank: int, world: int,
 def train_epoch(
     loader: Any, model: nn.Module, average: Average, optimizer: Any, schedule: Any, steps: int | None
 ) -> tuple[float, float]:
-    """Returns the mean loss, and pictures per second of this process."""
+    """Returns the mean loss, and images per second of this process."""
     model.train()
     start, seen, losses = time.perf_counter(), 0, torch.zeros(())
     for step, (batch,) in enumerate(loader, 1):
@@ -220,7 +220,7 @@ def train_epoch(
 
 @torch.no_grad()
 def evaluate(loader: Any, model: nn.Module, device: torch.device) -> float:
-    """The share of pictures whose class is predicted correctly, over all processes."""
+    """The share of images whose class is predicted correctly, over all processes."""
     counts = torch.zeros(2, device=device)
     for (batch,) in loader:
         labels = batch["label"].flatten().long()

@@ -53,7 +53,7 @@ def pictures(folder: Path, size: int, training: bool, rank: int, world: int) -> 
 
 
 class Pictures(lightning.LightningDataModule):
-    """Class folders of pictures, one shard per process."""
+    """Class folders of images, one shard per process."""
 
     def __init__(self, folder: Path, size: int, batch_size: int, threads: int) -> None:
         super().__init__()

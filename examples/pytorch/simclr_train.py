@@ -5,9 +5,9 @@
     python simclr_train.py FOLDER
     python simclr_train.py /data/imagenet/train --width 64 --size 224 --batch-size 512 --epochs 100
 
-Every picture is decoded once and gives two views: random crops, mirrored, with changed colours, and blurred. The
-network learns to find the other view of the same picture among all views of the batch. FOLDER contains folders of
-pictures; the names of these folders are not used.
+Every image is decoded once and gives two views: random crops, mirrored, with changed colours, and blurred. The
+network learns to find the other view of the same image among all views of the batch. FOLDER contains folders of
+images; the names of these folders are not used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch import nn
 
 
 def view(images: DataNode, size: int, strength: float) -> DataNode:
-    """One random view of each picture."""
+    """One random view of each image."""
 
     def around(middle: float, by: float) -> DataNode:
         return fn.random.uniform(range=[middle - by * strength, middle + by * strength])
@@ -101,7 +101,7 @@ class Network(nn.Module):
 
 
 def contrastive_loss(features: torch.Tensor, temperature: float) -> tuple[torch.Tensor, float]:
-    """The loss of views 0 ... n-1 and n ... 2n-1 of n pictures, and how often the nearest view is the other one."""
+    """The loss of views 0 ... n-1 and n ... 2n-1 of n images, and how often the nearest view is the other one."""
     similar = (features @ features.T) / temperature
     similar = similar.masked_fill(torch.eye(len(similar), device=similar.device).bool(), -1e9)
     other = torch.arange(len(similar), device=similar.device).roll(len(similar) // 2)
@@ -111,10 +111,10 @@ def contrastive_loss(features: torch.Tensor, temperature: float) -> tuple[torch.
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains a network without labels (SimCLR).")
-    parser.add_argument("folder", type=Path, help="contains folders of pictures")
+    parser.add_argument("folder", type=Path, help="contains folders of images")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--steps", type=int, help="steps per epoch, at most")
-    parser.add_argument("--batch-size", type=int, default=64, help="pictures; twice as many views")
+    parser.add_argument("--batch-size", type=int, default=64, help="images; twice as many views")
     parser.add_argument("--threads", type=int, default=4, help="threads of the loader")
     parser.add_argument("--size", type=int, default=96, help="width and height of views in pixels")
     parser.add_argument("--strength", type=float, default=0.5, help="of the changes of colour")
@@ -142,7 +142,7 @@ def main() -> None:
         device_id=0 if gpu else None,
         seed=11,
     )
-    # FILL takes pictures of the next epoch into the last batch: the loss needs whole batches.
+    # FILL takes images of the next epoch into the last batch: the loss needs whole batches.
     loader = DALIGenericIterator(
         pipe,
         ["one", "two"],

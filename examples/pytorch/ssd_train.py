@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Trains an SSD detector on pictures with boxes, in COCO's format, on the CPU or on a GPU.
+"""Trains an SSD detector on images with boxes, in COCO's format, on the CPU or on a GPU.
 
-    python ssd_train.py                                    # on pictures that are drawn for this run
+    python ssd_train.py                                    # on images that are drawn for this run
     python ssd_train.py --images train2017 --annotations instances_train2017.json --epochs 65
 
-Of every picture only the window that is trained on is decoded: `random_bbox_crop` draws it first, from the boxes
-alone. The boxes are mirrored with the picture and arrive matched to the anchors, so the training loop gets tensors of
+Of every image only the window that is trained on is decoded: `random_bbox_crop` draws it first, from the boxes
+alone. The boxes are mirrored with the image and arrive matched to the anchors, so the training loop gets tensors of
 one shape. The backbone is a plain one and starts untrained; put your own in its place.
 """
 
@@ -44,7 +44,7 @@ COLOURS = {"circle": (220, 60, 40), "square": (50, 90, 210)}
 
 
 def make_anchors() -> torch.Tensor:
-    """Centre, width and height of every anchor, relative to the picture: (8732, 4)."""
+    """Centre, width and height of every anchor, relative to the image: (8732, 4)."""
     rows = []
     for cells, small, large, ratios in MAPS:
         sides = [(small, small), ((small * large) ** 0.5,) * 2]
@@ -72,7 +72,7 @@ def decode(offsets: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
 
 
 class Coco:
-    """Source of encoded pictures with their boxes (left, top, right, bottom, relative to the picture) and classes.
+    """Source of encoded images with their boxes (left, top, right, bottom, relative to the image) and classes.
 
     Classes count from 1, because 0 is the background. The order changes with every epoch.
     """
@@ -199,7 +199,7 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def draw_pictures(folder: Path, count: int) -> Path:
-    """Writes JPEG pictures of circles and squares, and their boxes in COCO's format. Returns the file of boxes."""
+    """Writes JPEG images of circles and squares, and their boxes in COCO's format. Returns the file of boxes."""
     from PIL import Image, ImageDraw
 
     rng = random.Random(3)
@@ -230,9 +230,9 @@ def draw_pictures(folder: Path, count: int) -> Path:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains an SSD detector.")
-    parser.add_argument("--images", type=Path, help="folder of pictures; none: pictures are drawn")
-    parser.add_argument("--annotations", type=Path, help="COCO's instances_*.json of these pictures")
-    parser.add_argument("--draw", type=int, default=256, help="number of pictures to draw")
+    parser.add_argument("--images", type=Path, help="folder of images; none: images are drawn")
+    parser.add_argument("--annotations", type=Path, help="COCO's instances_*.json of these images")
+    parser.add_argument("--draw", type=int, default=256, help="number of images to draw")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--steps", type=int, help="steps per epoch, at most")
     parser.add_argument("--batch-size", type=int, default=16)

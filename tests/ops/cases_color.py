@@ -185,5 +185,5 @@ CASES = [*brightness_contrast_cases(), *twist_cases()]
 ERRORS = [*brightness_contrast_errors(), *twist_errors()]
 DIFFERENT = {
     r"^(brightness|contrast|brightness_contrast|hue|saturation|hsv|color_twist): \w+=\[": "a list is refused only if its length is wrong",
-    r"^(hue|saturation|hsv|color_twist): input 0 (3 dimensions|empty)": "three channels are required; with fewer, DALI reads and writes beyond the picture",
+    r"^(hue|saturation|hsv|color_twist): input 0 (3 dimensions|empty)": "three channels are required; with fewer, DALI reads and writes beyond the image",
 }  # fmt: skip

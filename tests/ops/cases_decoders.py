@@ -304,7 +304,7 @@ ERRORS = errors() + numpy_errors()
 SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
 # Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {
-    r"^decoders.image.*: dtype='types.UINT32'": "UINT32 is refused as a type of pictures",
+    r"^decoders.image.*: dtype='types.UINT32'": "UINT32 is refused as a type of images",
     r"^decoders.image.*: use_fast_idct=True": "has no effect: the accurate transform is always used",
     r"^decoders.*: input 0 int8": "encoded files must be UINT8",
     r"^decoders.image_slice: (start|shape|rel_start|rel_shape|rel_end|end)=.*\[\]": "an empty list is accepted",

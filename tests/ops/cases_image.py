@@ -526,9 +526,9 @@ DIFFERENT = {
     r"^(random_resized_crop|decoders.image_random_crop): random_(area|aspect_ratio)=": "both ends of a range must be positive",
     r"^(random_resized_crop|decoders.image_random_crop): num_attempts=-?\d": "at least one attempt is required",
     r"^random_resized_crop: size=.*-1": "negative sizes are refused",
-    r"^(resize|random_resized_crop): input 0 empty": "empty pictures cannot be resampled",
+    r"^(resize|random_resized_crop): input 0 empty": "empty images cannot be resampled",
     r"^rotate: angle=\[": "a list of angles is one per frame, also as a constant",
-    r"^rotate: axis=": "DALI ignores the axis for pictures",
+    r"^rotate: axis=": "DALI ignores the axis for images",
     r"^rotate: size=per sample": "DALI rounds constant sizes and truncates per-sample sizes",
 }  # fmt: skip
 BASES = {"resize": Case("resize", [HWC], {"size": (13, 17)}, resampled)}
