@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What a training job needs.")
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 8, 64, 1024])
     parser.add_argument("--samples", type=float, nargs="+", default=[1e7, 1e8, 1e9, 1e10])
-    parser.add_argument("--host-us", type=float, default=70, help="host CPU time per image in us")
+    parser.add_argument("--host-us", type=float, default=60, help="host CPU time per image in us")
     parser.add_argument("--bytes", type=float, default=108_000, help="per image, as stored")
     parser.add_argument("--requests", type=float, default=1, help="to the storage, per image")
     parser.add_argument("--rate", type=float, default=4850, help="images per second and GPU")
