@@ -71,7 +71,7 @@ hr_status hr_task_fail(hr_task *task, hr_status status, const char *message, hr_
     hr_error *failure = hr_arena_alloc(task->group->arena, sizeof(*failure), error);
     if (!failure)
         return HR_STATUS_NO_MEMORY;
-    hr_fail(failure, status, "%s", message);
+    hr_fail(failure, status == HR_STATUS_OK ? HR_STATUS_ERROR : status, "%s", message);
     task->failure = failure;
     return HR_STATUS_OK;
 }
@@ -303,6 +303,10 @@ static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32
     HR_TRY(hr__call_build(g, node, i, n, false, &c, NULL));
     if (batch) {
         HR_TRY(node->def->run_batch(&c, 1, NULL));
+        if (g->tasks[i].failure) { /* run_batch, below, finds out whose it is */
+            g->tasks[i].failure = NULL;
+            return HR_STATUS_ERROR;
+        }
         return outputs_put(g, &c, node, i, NULL);
     }
     if (node->def->infer)

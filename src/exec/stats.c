@@ -18,6 +18,7 @@ typedef struct snapshot {
     hr_coded_stats kept;
     size_t lent, peak;
     bool fed;
+    bool buffered; /* a reader reads local files through the page cache */
 } snapshot;
 
 static void free_snapshot(snapshot *s)
@@ -78,7 +79,10 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->bad = p->bad_total;
     s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
     for (int32_t k = 0; k < p->source_count; k++) {
-        s->fed = s->fed || hr__source_fed(&p->sources[k]);
+        const hr_source *source = &p->sources[k];
+        s->fed = s->fed || hr__source_fed(source);
+        s->buffered = s->buffered || (source->locates &&
+                                      !((const hr_sampler_args *)source->node->args)->use_o_direct);
         hr_coded_stats_add(p->sources[k].coded, &s->kept);
     }
     add_streams(p, s);
@@ -234,10 +238,12 @@ static void append_reading(const snapshot *s, double reading, hr_text *t)
                    100 * reading);
     if (s->kept.limit == 0)
         hr_text_append(t, " If the files fit into memory, cache_size of the reader avoids reading "
-                          "them again. If there are several times as many bytes as memory, "
-                          "use_o_direct=True makes reading cheaper.");
+                          "them again.");
     else if (s->kept.refused > 0)
         hr_text_append(t, " Not all of them fit into cache_size of the reader.");
+    if (s->kept.limit == 0 && s->buffered)
+        hr_text_append(t, " If there are several times as many bytes as memory, use_o_direct=True "
+                          "makes reading local files cheaper.");
     hr_text_append(t, "\n");
 }
 

@@ -126,10 +126,18 @@ static void note_warmth(hr_readahead *ra, bool cached)
     pthread_mutex_unlock(&ra->lock);
 }
 
+static size_t end_of(const piece *p)
+{
+    return p->out.offset + p->out.size;
+}
+
 static void count_read(counters *c, const hr_read *r, int64_t ns, bool cached)
 {
-    const hr_read_piece *first = &r->pieces[0].out, *last = &r->pieces[r->count - 1].out;
-    int64_t bytes = r->buffer ? (int64_t)(last->offset + last->size - first->offset) : 0;
+    int64_t bytes = 0;
+    for (int32_t i = 0; r->buffer && i < r->count; i++) {
+        const piece *p = &r->pieces[i];
+        bytes += (int64_t)(p->joined ? end_of(p) - end_of(p - 1) : p->out.size);
+    }
     atomic_fetch_add_explicit(&c->files, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->ns, ns, memory_order_relaxed);
@@ -251,8 +259,9 @@ static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *c
 {
     size_t limit = hr_pool_limit(ra->pool);
     if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
-        return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
-                       r->size, limit);
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "needs %zu bytes of memory, more than host_memory_limit, %zu", r->size,
+                       limit);
     HR_TRY(make_room(ra, r, error));
     *cached = true;
     for (int32_t i = 0, end; i < r->count; i = end) {

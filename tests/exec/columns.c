@@ -60,6 +60,38 @@ static const hr_op_def op_twice = {
     .run_cpu = twice_run,
 };
 
+/* Adds 1; samples that are 1000 fail. */
+static hr_status next_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t k = 0; k < n; k++) {
+        hr_op_call *c = &calls[k];
+        const int32_t *in = c->in[0].data;
+        int32_t *out = hr_arena_alloc(c->arena, (size_t)c->count * sizeof(*out), error);
+        if (!out)
+            return HR_STATUS_NO_MEMORY;
+        for (int32_t i = 0; i < c->count; i++) {
+            out[i] = in[i] + 1;
+            if (in[i] == 1000)
+                HR_TRY(hr_task_fail(c->task, HR_STATUS_OK, "it is 1000", error));
+        }
+        hr_tensor_describe(&c->out[0], HR_DTYPE_INT32, (hr_shape){0}, NULL);
+        c->out[0].data = out;
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_next = {
+    HR_OP_ABI,
+    .name = "test.next",
+    .doc = "Adds 1; 1000 fails.",
+    .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
+    .in = HR_INPUTS({"data", NULL}),
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .run_batch = next_run,
+};
+
 typedef struct fed { /* a pipeline with a fed source */
     hr_graph *graph;
     hr_pipeline *pipeline;
@@ -257,6 +289,29 @@ TEST(a_gap_cuts_a_column_in_two)
     CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == BATCH - 1);
     for (int i = 0; i < BATCH - 1; i++)
         CHECK(int_at(out, i, 0) == 4 * values[i + (i >= 37)]);
+    hr_outputs_unref(out);
+    hr_pipeline_destroy(f.pipeline);
+}
+
+/* hr_task_fail in a call for all samples, which cannot say whose failure it is. */
+TEST(a_failed_task_is_one_sample)
+{
+    hr_error error = {0};
+    hr_outputs *out;
+    int32_t values[BATCH];
+    fed f;
+    count_up(values);
+    values[37] = 1000;
+    CHECK_OK(fed_begin(&f, &error), error);
+    hr_edge in = {f.last, 0};
+    hr_node_desc desc = {.op = "test.next", .inputs = &in, .input_count = 1};
+    CHECK_OK(hr__graph_add(f.graph, &op_next, &desc, &f.last, &error), error);
+    CHECK_OK(fed_twice(&f, -1, &error), error);
+    CHECK_OK(fed_build(&f, HR_ON_ERROR_SKIP, &error), error);
+    CHECK_OK(fed_run(&f, values, NULL, &out, &error), error);
+    CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == BATCH - 1);
+    for (int i = 0; i < BATCH - 1; i++)
+        CHECK(int_at(out, i, 0) == 2 * (values[i + (i >= 37)] + 1));
     hr_outputs_unref(out);
     hr_pipeline_destroy(f.pipeline);
 }

@@ -491,6 +491,36 @@ def test_modes_of_pictures_from_python(data: Any, name: str) -> None:
         assert (images[0].int() - expected.int()).abs().max() <= 1
 
 
+def grey_is_l(picture: Any) -> Any:
+    """As scripts do: grey pictures become L."""
+    values = np.asarray(picture)
+    return picture.convert("L") if (values == values[..., :1]).all() else picture
+
+
+def test_modes_that_depend_on_the_picture(data: Any) -> None:
+    """The mode with more channels counts: no colours are lost."""
+    transform = v2.Compose([v2.CenterCrop(20), v1.Lambda(grey_is_l), to_mode("RGB"), IMAGE])
+    with pytest.warns(UserWarning, match="Python runs"):
+        batches = headrace.torch.compile(transform, data, batch_size=1)
+    for (images, _), (picture, _) in zip(batches, data, strict=True):
+        expected = transform(picture)
+        assert expected.float().std(0).max() > 1  # colours
+        assert (images[0].int() - expected.int()).abs().max() <= 1
+
+
+def test_a_mode_that_comes_later(data: Any) -> None:
+    calls = []
+
+    def sometimes(picture: Any) -> Any:
+        calls.append(None)
+        return picture.convert("HSV" if len(calls) > 4 else "RGB")
+
+    with pytest.warns(UserWarning, match="Python runs"):
+        batches = headrace.torch.compile(v2.Compose([v1.Lambda(sometimes), IMAGE]), data)
+    with pytest.raises(RuntimeError, match="mode HSV, but of mode RGB when it was tried"):
+        list(batches)
+
+
 @pytest.mark.parametrize("mode", ["1", "F", "P"])
 def test_modes_that_are_refused(data: Any, mode: str) -> None:
     with pytest.raises(TypeError, match=f"returns a PIL image of mode {mode}"):

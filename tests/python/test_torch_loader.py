@@ -201,12 +201,14 @@ def test_length_after_the_end_of_an_epoch(shards: int, complete: bool) -> None:
         loader.load_state_dict(state)
         return loader
 
-    def lengths(loader: Loader) -> list[int]:
+    def lengths(loader: Loader, leave: bool = False) -> list[int]:
         """What `len` said before the loop and in it, and how many batches there were."""
         said, batches = [len(loader)], 0
         for _ in loader:
             said.append(len(loader))
             batches += 1
+            if leave and batches == said[0]:
+                break
         assert set(said) == {batches}
         return [batches, len(loader)]
 
@@ -222,6 +224,9 @@ def test_length_after_the_end_of_an_epoch(shards: int, complete: bool) -> None:
     if shards > 1:  # 13 samples are left
         rest = restored(first.state_dict(), shards)
         assert lengths(rest) == [2, whole]
+        left = restored(first.state_dict(), shards)
+        assert lengths(left, leave=True) == [2, whole]
+        assert lengths(left) == [whole] * 2
         again = restored(rest.state_dict(), shards)
         assert lengths(again) == [whole] * 2
 

@@ -339,13 +339,15 @@ class Pipeline(Observed, Shown):
                 ``prefetch_queue_depth=1`` or ``exec_pipelined=False``.
 
         Returns:
-            A tuple with one `TensorListCPU` or `TensorListGPU` per output.
+            A tuple with one `TensorListCPU` or `TensorListGPU` per output. They are empty if batches
+            are fed and ``on_error="skip"`` left out all samples.
 
         Raises:
             StopIteration: the epoch is over; `reset` starts the next one.
             IndexError: an external source was not fed.
             RuntimeError: a sample could not be processed (the next call continues with the next
-                batch), or the outputs still in use exceed the memory limit.
+                batch), the outputs still in use exceed the memory limit, or
+                ``on_error="skip"`` found no good sample for very long.
         """
         self._enter(PipelineAPIType.BASIC)
         with self._lock:

@@ -125,16 +125,19 @@ class LoaderBase(Generic[Item]):
     def _batches(self, loop: object) -> Iterator[Item]:
         batches, epochs = self._iterator(), self._epochs()
         left = epochs.positions - epochs.taken
-        while loop is self._loop:
-            try:
-                (batch,) = next(batches)
-            except StopIteration:
+        try:
+            while loop is self._loop:
+                try:
+                    (batch,) = next(batches)
+                except StopIteration:
+                    return
+                if not self._drop_last or left >= self.batch_size:
+                    yield self._shown(batch)
+                left -= self.batch_size
+            raise RuntimeError("This loop cannot continue: a newer one has begun.")
+        finally:  # also after `break`
+            if loop is self._loop:
                 self._loop = None
-                return
-            if not self._drop_last or left >= self.batch_size:
-                yield self._shown(batch)
-            left -= self.batch_size
-        raise RuntimeError("This loop cannot continue: a newer one has begun.")
 
     # ---- epochs ----------------------------------------------------------------------------------
 

@@ -84,15 +84,18 @@ class After:
 
 
 def probe(transform: Any, state: State) -> After:
-    """Calls the transform with a grey image, to learn what kind of result it has."""
+    """Calls the transform with a grey and a coloured image, to learn what kind of result it has: that
+    with more channels, to which the other can be converted without loss."""
     with torch.random.fork_rng(devices=[]):
         if state.flushed:
             kinds = {to: of for of, to in DTYPES.items()}
             picture = torch.zeros(state.channels, 256, 256, dtype=kinds[state.dtype])
             return After(transform(picture), transform)
-        grey = np.full((256, 256, state.channels), 128, np.uint8)
         before = Before(state.tensor, False, state.mode)
-        return After(transform(given(grey, before)), transform)
+        grey = np.full((256, 256, state.channels), 128, np.uint8)
+        coloured = np.arange(grey.size).astype(np.uint8).reshape(grey.shape)
+        results = [After(transform(given(image, before)), transform) for image in (grey, coloured)]
+        return max(results, key=lambda after: after.channels)
 
 
 def given(array: np.ndarray, before: Before) -> Any:
@@ -117,9 +120,24 @@ class Function:
     def __call__(self, array: np.ndarray) -> np.ndarray:
         result = self.transform(given(array, self.before))
         if not isinstance(result, torch.Tensor):
-            values = np.asarray(result if result.mode == self.mode else result.convert(self.mode))
+            values = np.asarray(self._converted(result))
             return values if values.ndim == 3 else values[:, :, np.newaxis]
         values = result.numpy()
         if values.dtype == np.uint8 and values.ndim == 3:
             values = np.moveaxis(values, 0, 2)
         return np.ascontiguousarray(values)
+
+    def _converted(self, image: Any) -> Any:
+        """The image in the mode of the first one, if that loses nothing.
+
+        Raises:
+            RuntimeError: it would lose channels, or their meaning.
+        """
+        if image.mode == self.mode:
+            return image
+        if (image.mode, self.mode) in (("L", "RGB"), ("L", "RGBA"), ("RGB", "RGBA")):
+            return image.convert(self.mode)
+        raise RuntimeError(
+            f"{self.transform!r} returned a PIL image of mode {image.mode}, but of mode {self.mode} "
+            "when it was tried: an image cannot have another number of channels than the others"
+        )
