@@ -37,7 +37,7 @@ def test_named(name: str, operator: str) -> None:
     run = fn.decoders.image if operator == "decoders.image" else fn.peek_image_shape
     with Pipeline(1, 1, None) as pipe:
         pipe.set_outputs(run(fn.external_source(lambda: [np.frombuffer(data, np.uint8)])))
-    expected = f"{name.split(' in ')[0]} pictures are not supported; the formats are JPEG, "
+    expected = f"{name.split(' in ')[0]} images are not supported; the formats are JPEG, "
     with pytest.raises(RuntimeError, match=expected):
         pipe.run()
 
