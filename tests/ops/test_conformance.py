@@ -120,8 +120,9 @@ def dali_schema(name: str) -> Any:
     return backend.TryGetSchema(registered_name)
 
 
-# Arguments of readers that DALI lacks.
-ADDED = {"check_crc", "fill_missing", "sampler", "cache_size"}
+# Arguments of readers that DALI lacks, or that only some of its readers have.
+ADDED = {"check_crc", "fill_missing", "sampler", "cache_size", "use_o_direct"}
+DALI_HAS = {("readers.numpy", "use_o_direct"), ("readers.tfrecord", "use_o_direct")}
 # Arguments that DALI requires.
 NOT_REQUIRED = {("readers.tfrecord", "index_path")}
 # The sequences of a reader are listed before there are samples.
@@ -130,7 +131,8 @@ COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
 
 
 def added(name: str) -> set[str]:
-    return (ADDED if registered()[name].is_reader else set()) | ADDED_TO.get(name, set())
+    ours = {argument for argument in ADDED if (name, argument) not in DALI_HAS}
+    return (ours if registered()[name].is_reader else set()) | ADDED_TO.get(name, set())
 
 
 @pytest.mark.live_dali
