@@ -78,7 +78,7 @@ def find_pictures(root: str) -> list[_Picture]:
     """The images that `fn.readers.file(file_root=root)` reads, in its order.
 
     Raises:
-        UserError: a folder cannot be read, or there are no images.
+        UserError: a folder cannot be read, or the folders contain no images.
     """
     patterns = schema.operators()["readers.file"].args["file_filters"].default
     pictures = []

@@ -27,7 +27,7 @@ def take(data: Any) -> tuple[torch.Tensor, str]:
     """Returns images as one tensor with four dimensions, and the layout of each.
 
     Raises:
-        TypeError: it is not an image.
+        TypeError: the input is not an image.
         ValueError: there are none, or a PIL image of a mode other than L, RGB and RGBA.
     """
     if isinstance(data, Image.Image):
