@@ -32,6 +32,7 @@ enum { BATCH_PIECES = 4096 };
 typedef struct batch_job {
     const uint8_t *bytes;
     size_t size;
+    bool pinned; /* the kernels' launches copy the bytes; otherwise they are staged */
     hr_image_info info;
     hr_window window;
     int channels;
@@ -184,7 +185,7 @@ static inline bool batch_prepare(batch *b, batch_job *j, hr_jpeg_device_image *r
                           .turn = hr_image_turn(&turned, true),
                           .channels = j->channels,
                           .stride = j->stride};
-    hr_status status = hr_jpeg_device_prepare(j->bytes, j->size, &j->info, &q, j->index, false,
+    hr_status status = hr_jpeg_device_prepare(j->bytes, j->size, &j->info, &q, j->index, j->pinned,
                                               &b->staging, record, &error);
     hr_staged scan = {0};
     if (status == HR_STATUS_OK)

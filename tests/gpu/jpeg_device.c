@@ -211,7 +211,11 @@ static bool add_job(queue *q, const uint8_t *bytes, size_t size, hr_window w, in
 {
     hr_error error;
     batch_job *j = &q->jobs[q->n];
-    *j = (batch_job){.bytes = bytes, .size = size, .channels = channels, .index = index};
+    *j = (batch_job){.bytes = bytes,
+                     .size = size,
+                     .pinned = q->n % 2 == 1,
+                     .channels = channels,
+                     .index = index};
     if (hr_image_probe(bytes, size, MAX_PIXELS, &j->info, &error) != HR_STATUS_OK)
         return false;
     j->window = w.h > 0 ? w : (hr_window){0, 0, j->info.height, j->info.width};

@@ -266,24 +266,29 @@ static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
     return count > size / 2 + 1 ? 0 : count;
 }
 
-/* Copies the bytes of all segments to memory that the device can read. */
-static hr_status stage_bytes(const cutter *s, hr_jpeg_device_segment *segments, hr_staging *staging,
-                             hr_error *error)
+/* Finds the bytes of all segments, and stages them unless the memory is pinned. */
+static hr_status take_bytes(const cutter *s, hr_jpeg_device_segment *segments, bool pinned,
+                            hr_staging *staging, hr_error *error)
 {
     hr_staged staged;
     uint32_t from = segments[0].raw, size = s->segment[-1].raw_end - from;
-    HR_TRY(staging->alloc(staging, size + HR_JPEG_DEVICE_PAD, &staged, error));
-    memcpy(staged.host, s->bytes + from, size);
     for (hr_jpeg_device_segment *segment = segments; segment < s->segment; segment++) {
         segment->raw -= from;
         segment->raw_end -= from;
     }
+    s->out->raw = s->bytes + from;
+    s->out->raw_size = size;
+    if (pinned)
+        return HR_STATUS_OK;
+    HR_TRY(staging->alloc(staging, size + HR_JPEG_DEVICE_PAD, &staged, error));
+    memcpy(staged.host, s->bytes + from, size);
     s->out->raw = staged.device;
+    s->out->raw_size = 0;
     return HR_STATUS_OK;
 }
 
-static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool reachable,
-                          hr_staging *staging, hr_error *error)
+static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool pinned, hr_staging *staging,
+                          hr_error *error)
 {
     size_t count = count_segments(s, index);
     hr_staged segments;
@@ -291,11 +296,9 @@ static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool reachable,
         return HR_STATUS_NOT_FUSABLE;
     HR_TRY(staging->alloc(staging, (count + 1) * sizeof *s->segment, &segments, error));
     s->segment = segments.host;
-    if (!(index ? cut_chunks(s, index) : cut_segments(s)))
+    if (!(index ? cut_chunks(s, index) : cut_segments(s)) || s->segment == segments.host)
         return HR_STATUS_NOT_FUSABLE;
-    s->out->raw = s->bytes;
-    if (!reachable)
-        HR_TRY(stage_bytes(s, segments.host, staging, error));
+    HR_TRY(take_bytes(s, segments.host, pinned, staging, error));
     *s->segment = (hr_jpeg_device_segment){.first = s->out->subs, .strip = s->out->strips};
     s->out->segment_count = (uint32_t)(s->segment - (hr_jpeg_device_segment *)segments.host);
     s->out->segments = segments.device;
@@ -304,7 +307,7 @@ static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool reachable,
 
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_image_info *info,
                                  const hr_codec_request *request, const hr_jpeg_index *index,
-                                 int reachable, hr_staging *staging, hr_jpeg_device_image *out,
+                                 int pinned, hr_staging *staging, hr_jpeg_device_image *out,
                                  hr_error *error)
 {
     hr_jpeg_markers m;
@@ -322,7 +325,7 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
                 .blocks = (uint32_t)(out->h * out->v + (m.components == 3 ? 2 : 0)),
                 .needed = (out->bottom - 1) * out->across + out->right};
     int32_t down = (out->height + 8 * out->v - 1) / (8 * out->v);
-    return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, reachable, staging, error);
+    return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, pinned, staging, error);
 }
 
 void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,

@@ -31,7 +31,7 @@ typedef enum hr_jpeg_device_end {
  * between two entries of the index. Blocks are counted in the order of the scan. */
 typedef struct hr_jpeg_device_segment {
     uint32_t first, strip; /* its first subsequence and strip; those of the next segment end them */
-    uint32_t raw, raw_end; /* in the file; the end is an upper bound */
+    uint32_t raw, raw_end; /* offsets from the image's `raw`; the end is an upper bound */
     uint32_t bit;          /* its start in the unstuffed scan */
     uint16_t kind, bits;   /* hr_jpeg_device_end; bits of its last byte, 0: all */
     uint32_t block, block_end; /* the blocks in it that are needed */
@@ -75,7 +75,8 @@ typedef struct hr_jpeg_device_image {
     uint32_t tail;              /* first subsequence after all entries of the index; or `subs` */
     uint32_t tail_byte;         /* offset of the tail's first byte in the file's scan */
     uint32_t strips, scan_size; /* of all segments; bytes with all padding */
-    const uint8_t *raw;         /* the file, or the part of it that is needed */
+    const uint8_t *raw;         /* the file from its first needed byte on */
+    uint32_t raw_size;          /* bytes in host memory to copy to the device; 0: none */
     hr_jpeg_device_segment *segments;         /* and one more, whose `first` is `subs` */
     uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
     uint16_t quant[3][64];                    /* of each component, in zigzag order */
@@ -105,15 +106,15 @@ struct hr_codec_request;
 struct hr_jpeg_index;
 
 /* Parses the headers and cuts the scan. The request determines window, channels and stride. `index`
- * may be NULL; with it, only segments that the window needs are used. `reachable`: the device can
- * read `bytes` and 64 bytes after them; otherwise the needed bytes are staged.
+ * may be NULL; with it, only segments that the window needs are used. `pinned`: `bytes` are in
+ * pinned memory and stay until the kernels are done; otherwise the needed bytes are staged.
  * HR_STATUS_NOT_FUSABLE: the device does not decode such files, or the file is certainly damaged.
  * Any thread. */
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_image_info *info,
                                  const struct hr_codec_request *request,
-                                 const struct hr_jpeg_index *index, int reachable,
-                                 hr_staging *staging, hr_jpeg_device_image *out, hr_error *error);
+                                 const struct hr_jpeg_index *index, int pinned, hr_staging *staging,
+                                 hr_jpeg_device_image *out, hr_error *error);
 /* The picture as the executor sees it. */
 void hr_jpeg_device_coded(const hr_jpeg_device_picture *picture, struct hr_coded *out);
 /* Adds the entries of an undamaged picture (the host's copy) to the cache. */

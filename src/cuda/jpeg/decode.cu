@@ -12,7 +12,9 @@ namespace
 
 constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64 + 4; // coefficients, samples, owner
 constexpr size_t PLANES_PAD = 64; // bytes after the planes that may be read
+// ... of images that are decoded together
 constexpr uint32_t SUBS_MOST = 1 << 22;
+constexpr size_t BYTES_MOST = (size_t)1 << 30; // to copy
 
 // Cuts memory into pieces. The first pass adds up sizes, the second assigns addresses.
 struct pieces {
@@ -27,19 +29,25 @@ struct pieces {
     }
 };
 
-void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blocks)
+// Sums of the images' work, as the kernels compute them. Only the number of blocks of a whole batch
+// may exceed 32 bits.
+struct sums {
+    size_t strips, subs, blocks, pieces;
+};
+
+void cut_all(pieces *p, hr_jpeg_batch *b, const sums *all, size_t blocks)
 {
     p->used = 0;
     p->cut(&b->work, b->count + 1);
     p->cut(&b->tables, (size_t)b->count * HR_JPEG_TABLES_MAX);
     p->cut(&b->done, b->count);
-    p->cut(&b->strips, strips);
-    p->cut(&b->trace, subs * HR_JPEG_STEPS);
-    p->cut(&b->counted, subs);
-    p->cut(&b->dc, subs * 3);
-    p->cut(&b->predicted, subs * 3);
+    p->cut(&b->strips, all->strips);
+    p->cut(&b->trace, all->subs * HR_JPEG_STEPS);
+    p->cut(&b->counted, all->subs);
+    p->cut(&b->dc, all->subs * 3);
+    p->cut(&b->predicted, all->subs * 3);
     size_t begin = p->used;
-    p->cut(&b->fetched, strips * HR_JPEG_PIECES); // until the parts begin
+    p->cut(&b->fetched, all->pieces); // until the parts begin
     size_t end = p->used;
     p->used = begin;
     p->cut(&b->owner, blocks);
@@ -48,20 +56,15 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
     p->used = max(p->used, end);
 }
 
-// Sums of the images' work, as the kernels compute them. Only the number of blocks of a whole batch
-// may exceed 32 bits.
-struct sums {
-    size_t strips, subs, blocks;
-};
-
 sums add_up(const hr_jpeg_device_image *images, uint32_t from, uint32_t to)
 {
-    sums s = {0, 0, 0};
+    sums s = {};
     for (uint32_t i = from; i < to; i++) {
         hr_jpeg_work w = hr_jpeg_work_of(&images[i]);
         s.strips += w.strip;
         s.subs += w.sub;
         s.blocks += w.block;
+        s.pieces += w.piece;
     }
     return s;
 }
@@ -113,13 +116,14 @@ hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
         blocks = part > blocks ? part : blocks;
     }
     sums all = add_up(images, 0, count);
-    cut_all(&p, &b, all.strips, all.subs, blocks);
+    cut_all(&p, &b, &all, blocks);
     void *memory;
     hr_status status = l->scratch(l, p.used, &memory, error);
     if (status != HR_STATUS_OK)
         return status;
     p.base = (char *)memory;
-    cut_all(&p, &b, all.strips, all.subs, blocks);
+    cut_all(&p, &b, &all, blocks);
+    HR_CUDA_TRY(hr__jpeg_fetch(&b, stream));
     HR_CUDA_TRY(hr__jpeg_tables(&b, stream));
     HR_CUDA_TRY(hr__jpeg_unstuff(&b, stream));
     HR_CUDA_TRY(hr__jpeg_synchronise(&b, tables, stream));
@@ -138,10 +142,11 @@ hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count
     const hr_jpeg_device_image *device = (const hr_jpeg_device_image *)images.device;
     hr_status status = HR_STATUS_OK;
     for (uint32_t from = 0, to; from < (uint32_t)count && status == HR_STATUS_OK; from = to) {
-        size_t subs = 0;
+        size_t subs = 0, bytes = 0;
         for (to = from; to < (uint32_t)count && to - from < HR_JPEG_IMAGES; to++) {
             subs += host[to].subs;
-            if (to > from && subs > SUBS_MOST)
+            bytes += host[to].raw_size;
+            if (to > from && (subs > SUBS_MOST || bytes > BYTES_MOST))
                 break;
         }
         status = decode_some(l, host + from, device + from, to - from, error);

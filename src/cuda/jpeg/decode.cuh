@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Shared by the kernels of this folder. The launches of a batch, in order and without waiting on
-// the host: tables, fetch, unstuff, synchronise, join (once per batch); coefficients, predictions,
+// the host: fetch, tables, unstuff, synchronise, join (once per batch); coefficients, predictions,
 // transform, color (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
@@ -29,8 +29,7 @@ enum {
     // rounds in which synchronising may follow an image's scan from thread block to thread block;
     // photographs need at most about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_IMAGES = 4096, // of a batch
-    HR_JPEG_PIECES = 18    // of 16 bytes that are fetched for a strip
+    HR_JPEG_IMAGES = 4096 // of a batch
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
@@ -48,7 +47,8 @@ typedef struct hr_jpeg_table {
 
 // Sums over the images before this one: where its data begins.
 typedef struct hr_jpeg_work {
-    uint32_t sub, block, strip; // subsequences, blocks of the window, strips
+    // subsequences, blocks of the window, strips, 16-byte pieces of the files
+    uint32_t sub, block, strip, piece;
 } hr_jpeg_work;
 
 typedef struct hr_jpeg_batch {
@@ -61,7 +61,7 @@ typedef struct hr_jpeg_batch {
     // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
     // in the file is stuffing
     uint32_t *strips;
-    uint4 *fetched; // HR_JPEG_PIECES of each strip, until the parts begin
+    uint4 *fetched; // the pieces of each file, until the parts begin
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
     uint32_t *counted;  // blocks that end before it in the image
@@ -101,7 +101,16 @@ HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
 // What an image needs of the memory of a batch.
 HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
-    return {image->subs, hr_jpeg_window_blocks(image), image->strips};
+    uint32_t pieces = image->raw_size > 0
+                          ? ((uint32_t)(uintptr_t)image->raw % 16 + image->raw_size + 15) / 16
+                          : 0;
+    return {image->subs, hr_jpeg_window_blocks(image), image->strips, pieces};
+}
+
+// Where the needed bytes are, which begin in the first of these pieces: aligned as in host memory.
+HR_JPEG_HD uint8_t *hr_jpeg_copy_of(const hr_jpeg_device_image *image, uint4 *pieces)
+{
+    return (uint8_t *)pieces + (uintptr_t)image->raw % 16;
 }
 
 // All images of a part are in one launch: its longest image determines how long it takes, and the
@@ -170,6 +179,7 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     return r;
 }
 
+cudaError_t hr__jpeg_fetch(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
 // `tables`: of the image with the most tables.

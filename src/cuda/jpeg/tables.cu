@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The first launch of a batch: builds Huffman tables, one per thread block, and sums up where each
+// Builds Huffman tables, one per thread block, and sums up where each
 // image's data begins.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
@@ -39,6 +39,7 @@ __device__ void lay_out_all(const hr_jpeg_batch *b)
     lay_out<&hr_jpeg_work::sub>(b, sums);
     lay_out<&hr_jpeg_work::block>(b, sums);
     lay_out<&hr_jpeg_work::strip>(b, sums);
+    lay_out<&hr_jpeg_work::piece>(b, sums);
 }
 
 // For each code length: the first 16-bit window above its codes, and the offset from code to

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Copies the bytes of scans without stuffed zeros, from host or device memory, in two launches: one
-// fetches them, the other removes stuffing. In the second, one thread block per image processes
-// strips of 256 bytes, one per thread: it loads the strips together, counts their data bytes, and
-// stores the data in words. A word belongs to the strip in which it begins.
+// Copies the bytes of scans without stuffed zeros. One thread block per image processes strips of
+// 256 bytes, one per thread: it loads the strips together, counts their data bytes, and stores the
+// data in words. A word belongs to the strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
 {
 
 constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
-constexpr uint32_t BEHIND = 8;              // bytes after a strip that its last word may need
-constexpr uint32_t PIECES = HR_JPEG_PIECES; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
-constexpr uint32_t AT_ONCE = 9;             // ... that a thread loads at a time
-constexpr uint32_t FETCHERS = 12;           // thread blocks
-constexpr uint32_t ROW = 73;                // words; odd, to avoid bank conflicts
-static_assert(PIECES % AT_ONCE == 0, "fetch takes whole turns");
+constexpr uint32_t BEHIND = 8;  // bytes after a strip that its last word may need
+constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
+constexpr uint32_t AT_ONCE = 6; // ... that a thread loads at a time
+constexpr uint32_t ROW = 73;    // words; odd, to avoid bank conflicts
+static_assert(PIECES % AT_ONCE == 0, "strips are loaded in whole turns");
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
 constexpr uint32_t FILL_BYTES =
     256; // fill bytes before a marker, at most; the host decodes files with more
@@ -23,11 +21,11 @@ constexpr uint32_t NONE = UINT32_MAX;
 
 struct strip {
     const hr_jpeg_device_segment *segment;
-    const uint4 *from; // the 16-byte pieces of the file around it (fetch)
+    const uint4 *from; // the 16-byte pieces of the file around it
     uint32_t count;
-    const uint32_t *window; // its copy in shared memory (unstuff)
+    const uint32_t *window; // its copy in shared memory
     uint32_t at;            // the strip's first byte in `window`
-    uint32_t raw;           // ... and in the file
+    uint32_t raw;           // ... and in the needed bytes of the file
     uint32_t length, known; // bytes of the strip; and with the bytes loaded after it
     bool first, last;       // strip of the segment
 
@@ -68,7 +66,7 @@ __device__ __forceinline__ bool has_ones(uint32_t word)
     return ((v - 0x01010101u) & ~v & 0x80808080u) != 0;
 }
 
-__device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
+__device__ strip find_strip(const hr_jpeg_device_image *image, const uint8_t *raw, uint32_t s)
 {
     const hr_jpeg_device_segment *segments = image->segments;
     strip r;
@@ -79,7 +77,7 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
     r.last = r.segment->raw_end - r.raw <= STRIP;
     r.length = min(STRIP, r.segment->raw_end - r.raw);
     r.known = min(STRIP + BEHIND, r.segment->raw_end - r.raw);
-    uintptr_t begin = (uintptr_t)(image->raw + r.raw) - !r.first;
+    uintptr_t begin = (uintptr_t)(raw + r.raw) - !r.first;
     r.at = (uint32_t)(begin % 16) + !r.first;
     r.from = (const uint4 *)(begin - begin % 16);
     r.count = (r.at + r.known + 15) / 16;
@@ -149,8 +147,8 @@ __device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t 
 }
 
 // Records where a segment of `bytes` bytes ends. False if it does not end properly.
-__device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device_segment *segment,
-                               uint32_t bytes, uint32_t stop)
+__device__ bool finish_segment(const hr_jpeg_device_image *image, const uint8_t *raw,
+                               hr_jpeg_device_segment *segment, uint32_t bytes, uint32_t stop)
 {
     uint32_t end = 8 * (segment->bit / 8 + bytes), ahead = 8 * HR_JPEG_DEVICE_AHEAD;
     uint32_t *pad = image->scan + (end / 8 + 3) / 4;
@@ -163,10 +161,10 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     }
     uint32_t next = stop == NONE ? segment->raw_end : stop;
     uint32_t limit = min(segment->raw_end, next + FILL_BYTES); // a file has less than 2^29 bytes
-    while (next < limit && image->raw[next] == 0xFF)
+    while (next < limit && raw[next] == 0xFF)
         next++;
     if (next < segment->raw_end) { // a marker, unless the bytes 0xFF are data
-        if (image->raw[next] == 0 || image->raw[next] == 0xFF)
+        if (raw[next] == 0 || raw[next] == 0xFF)
             return false;
         ahead = 0;
     }
@@ -175,69 +173,40 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     return end >= segment->bit + ahead;
 }
 
-// The image that strip `number` of the batch belongs to.
-__device__ uint32_t image_of(const hr_jpeg_batch *b, uint32_t number)
+// Copies `count` strips to shared memory. Several loads of a thread are in flight.
+__device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *const *from,
+                                            const uint32_t *counts, uint32_t count)
 {
-    return hr_last_at_most(0u, b->count, number, [=](uint32_t i) { return b->work[i].strip; });
-}
-
-// Fetches the pieces of all strips. Several loads are in flight, because the latency of host memory
-// is high; but a few thread blocks suffice for PCIe, and leave the multiprocessors to kernels that
-// compute.
-__global__ void __launch_bounds__(THREADS) fetch(hr_jpeg_batch b)
-{
-    __shared__ const uint4 *from[THREADS];
-    __shared__ uint32_t counts[THREADS];
-    uint32_t t = threadIdx.x, all = b.work[b.count].strip;
-    for (uint32_t base = blockIdx.x * THREADS; base < all; base += gridDim.x * THREADS) {
-        uint32_t number = base + t;
-        counts[t] = 0;
-        if (number < all) {
-            uint32_t i = image_of(&b, number);
-            strip s = find_strip(&b.images[i], number - b.work[i].strip);
-            from[t] = s.from;
-            counts[t] = s.count;
-        }
-        __syncthreads();
-        uint4 *to = b.fetched + (size_t)base * PIECES;
-        for (uint32_t first = t; first < THREADS * PIECES; first += THREADS * AT_ONCE) {
-            uint4 v[AT_ONCE];
+    for (uint32_t first = threadIdx.x; first < count * PIECES; first += THREADS * AT_ONCE) {
+        uint4 v[AT_ONCE];
 #pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                uint32_t at = first + k * THREADS, i = at / PIECES;
-                if (at % PIECES < counts[i])
-                    v[k] = __ldg(from[i] + at % PIECES);
-            }
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++) {
-                uint32_t at = first + k * THREADS;
-                if (at % PIECES < counts[at / PIECES])
-                    to[at] = v[k];
-            }
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            uint32_t i = first + k * THREADS;
+            if (i % PIECES < counts[i / PIECES])
+                v[k] = from[i / PIECES][i % PIECES];
         }
-        __syncthreads();
-    }
-}
-
-// Copies strips to shared memory.
-__device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *strips, uint32_t count)
-{
-#pragma unroll 6
-    for (uint32_t i = threadIdx.x; i < count * PIECES; i += THREADS) {
-        uint32_t *to = windows + i / PIECES * ROW + 4 * (i % PIECES);
-        uint4 v = strips[i];
-        to[0] = v.x;
-        to[1] = v.y;
-        to[2] = v.z;
-        to[3] = v.w;
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            uint32_t i = first + k * THREADS, *to = windows + i / PIECES * ROW + 4 * (i % PIECES);
+            if (i % PIECES >= counts[i / PIECES])
+                continue;
+            to[0] = v[k].x;
+            to[1] = v[k].y;
+            to[2] = v[k].z;
+            to[3] = v[k].w;
+        }
     }
 }
 
 __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
 {
-    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], ended;
+    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], counts[THREADS], ended;
+    __shared__ const uint4 *from[THREADS];
     const hr_jpeg_device_image *image = &b.images[blockIdx.x];
-    uint32_t strip_first = b.work[blockIdx.x].strip, *strips = b.strips + strip_first;
+    hr_jpeg_work work = b.work[blockIdx.x];
+    const uint8_t *raw =
+        image->raw_size > 0 ? hr_jpeg_copy_of(image, b.fetched + work.piece) : image->raw;
+    uint32_t *strips = b.strips + work.strip;
     uint32_t t = threadIdx.x, total = 0, all;
     bool bad = false;
     if (t == 0)
@@ -245,10 +214,12 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
     for (uint32_t base = 0; base < image->strips; base += THREADS) {
         uint32_t number = base + t, data = 0, stop = NONE;
         bool mine = number < image->strips;
-        strip s = find_strip(image, mine ? number : 0);
+        strip s = find_strip(image, raw, mine ? number : 0);
         s.window = windows + t * ROW;
-        load_strips(windows, b.fetched + (size_t)(strip_first + base) * PIECES,
-                    min(THREADS, image->strips - base));
+        from[t] = s.from;
+        counts[t] = mine ? s.count : 0;
+        __syncthreads();
+        load_strips(windows, from, counts, min(THREADS, image->strips - base));
         __syncthreads();
         if (mine)
             data = count_data(s, &stop);
@@ -267,7 +238,7 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
             strips[number] = 2 * bytes + s.begins_stuffed();
             store_data(s, segment->bit / 8 + bytes, data, stop, image->scan);
             if (s.last || stop != NONE)
-                bad |= !finish_segment(image, segment, bytes + data,
+                bad |= !finish_segment(image, raw, segment, bytes + data,
                                        stop == NONE ? NONE : s.raw + stop);
         }
         total += all;
@@ -285,7 +256,6 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    HR_CUDA_LAUNCH(fetch, FETCHERS, THREADS, stream, *b);
     HR_CUDA_LAUNCH(unstuff, b->count, THREADS, stream, *b);
     return cudaGetLastError();
 }
