@@ -26,9 +26,10 @@ typedef struct cutter {
     const hr_jpeg_markers *m;
     const uint8_t *bytes, *scan, *end; /* the file, its scan */
     hr_jpeg_device_image *out;
-    hr_jpeg_device_segment *segment; /* the next one */
-    uint32_t blocks;                 /* in an MCU */
-    int32_t needed;                  /* MCUs from the scan's start to the window's last */
+    hr_jpeg_device_segment *segment; /* the next one: filled before it is added */
+    int32_t row_end; /* the MCU after the row that contains the next chunk's first */
+    uint32_t blocks; /* in an MCU */
+    int32_t needed;  /* MCUs from the scan's start to the window's last */
 } cutter;
 
 /* ---- header ---- */
@@ -110,35 +111,35 @@ static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *requ
 
 /* ---- the scan ---- */
 
-/* Adds a segment of at most these bytes. False if they cannot hold its blocks. */
-static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from,
-                        const uint8_t *to)
+/* Adds the next segment, of at most these bytes. False if they cannot hold its blocks. */
+static bool add_segment(cutter *s, const uint8_t *from, const uint8_t *to)
 {
+    hr_jpeg_device_segment *segment = s->segment;
     hr_jpeg_device_image *out = s->out;
     uint32_t size = to > from ? (uint32_t)(to - from) : 0, bits = 8 * size;
-    if (size == 0 || segment.block_end - segment.block > bits / BLOCK_BITS ||
+    if (size == 0 || segment->block_end - segment->block > bits / BLOCK_BITS ||
         out->scan_size > UINT32_MAX / 32) /* bits are counted in 32 bits */
         return false;
-    segment.raw = (uint32_t)(from - s->bytes);
-    segment.raw_end = (uint32_t)(to - s->bytes);
-    segment.bit += 8 * out->scan_size;
-    segment.first = out->subs;
-    segment.strip = out->strips;
+    segment->raw = (uint32_t)(from - s->bytes);
+    segment->raw_end = (uint32_t)(to - s->bytes);
+    segment->bit += 8 * out->scan_size;
+    segment->first = out->subs;
+    segment->strip = out->strips;
     /* synchronising does not pay in segments not much longer than a subsequence */
     out->subs += bits <= WHOLE_BITS ? 1 : HR_DIVIDE_UP(bits, HR_JPEG_DEVICE_SUB);
     out->strips += HR_DIVIDE_UP(size, HR_JPEG_DEVICE_STRIP);
     out->scan_size += (size + 2 * ALIGN + HR_JPEG_DEVICE_PAD) / ALIGN * ALIGN;
-    *s->segment++ = segment;
+    s->segment++;
     return true;
 }
 
-/* The last needed segment: it extends to a marker or the end of the file. */
-static bool add_last(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from)
+/* Adds the last needed segment: it extends to a marker or the end of the file. */
+static bool add_last(cutter *s, const uint8_t *from)
 {
     uint32_t first = s->out->subs;
-    segment.kind = HR_JPEG_DEVICE_LAST;
-    segment.block_end = (uint32_t)s->needed * s->blocks;
-    if (!add_segment(s, segment, from, s->end))
+    s->segment->kind = HR_JPEG_DEVICE_LAST;
+    s->segment->block_end = (uint32_t)s->needed * s->blocks;
+    if (!add_segment(s, from, s->end))
         return false;
     s->out->tail = s->m->restart > 0 ? s->out->subs : first;
     return true;
@@ -168,14 +169,14 @@ static bool cut_segments(cutter *s)
     const uint8_t *from = s->scan;
     int32_t restart = s->m->restart;
     for (int32_t mcu = 0, restarts = 0, marker;; restarts++) {
-        hr_jpeg_device_segment segment = {.kind = HR_JPEG_DEVICE_RESTART,
-                                          .block = (uint32_t)mcu * s->blocks};
+        *s->segment = (hr_jpeg_device_segment){.kind = HR_JPEG_DEVICE_RESTART,
+                                               .block = (uint32_t)mcu * s->blocks};
         if (restart == 0 || restart >= s->needed - mcu)
-            return add_last(s, segment, from);
+            return add_last(s, from);
         const uint8_t *end = find_marker(from, s->end, &marker);
         mcu += restart;
-        segment.block_end = (uint32_t)mcu * s->blocks;
-        if (!end || marker != MARKER_RST0 + restarts % 8 || !add_segment(s, segment, from, end))
+        s->segment->block_end = (uint32_t)mcu * s->blocks;
+        if (!end || marker != MARKER_RST0 + restarts % 8 || !add_segment(s, from, end))
             return false;
         from = end + 1;
         while (*from++ == 0xFF) { /* to the byte after the marker */
@@ -183,13 +184,15 @@ static bool cut_segments(cutter *s)
     }
 }
 
-/* Whether the window needs one of the MCUs from `first` to `end` (exclusive). */
-static bool wanted(const hr_jpeg_device_image *out, int32_t first, int32_t end)
+/* Whether the window needs one of the MCUs from `first` to `end` (exclusive). Chunks are looked at
+ * in order. */
+static bool wanted(cutter *s, int32_t first, int32_t end)
 {
-    int32_t row = HR_MAX(first / out->across, out->top);
-    int32_t last = HR_MIN((end - 1) / out->across, out->bottom - 1);
-    for (; row <= last; row++)
-        if (first < row * out->across + out->right && end > row * out->across + out->left)
+    const hr_jpeg_device_image *out = s->out;
+    while (s->row_end <= first)
+        s->row_end += out->across;
+    for (int32_t row = s->row_end - out->across; row < end; row += out->across)
+        if (row >= out->top * out->across && first < row + out->right && end > row + out->left)
             return true;
     return false;
 }
@@ -197,32 +200,32 @@ static bool wanted(const hr_jpeg_device_image *out, int32_t first, int32_t end)
 /* The segment between two entries of the index; `next` may be NULL. */
 static bool cut_chunk(cutter *s, const hr_jpeg_entry *e, const hr_jpeg_entry *next)
 {
-    hr_jpeg_device_segment segment = {
+    *s->segment = (hr_jpeg_device_segment){
         .bit = e->bit % 8, .block = e->mcu * s->blocks, .dc = {e->dc[0], e->dc[1], e->dc[2]}};
     s->out->tail_byte = e->bit / 8;
     if (!next)
-        return add_last(s, segment, s->scan + e->bit / 8);
-    segment.bits = next->bit % 8;
-    segment.block_end = next->mcu * s->blocks;
-    if (!add_segment(s, segment, s->scan + e->bit / 8, s->scan + (next->bit + 7) / 8))
+        return add_last(s, s->scan + e->bit / 8);
+    s->segment->bits = next->bit % 8;
+    s->segment->block_end = next->mcu * s->blocks;
+    if (!add_segment(s, s->scan + e->bit / 8, s->scan + (next->bit + 7) / 8))
         return false;
     s->out->tail = s->out->subs;
     return true;
 }
 
 /* The first entry from i on whose segment the window needs, or `count`. */
-static int32_t next_chunk(const cutter *s, const hr_jpeg_index *index, int32_t i)
+static int32_t next_chunk(cutter *s, const hr_jpeg_index *index, int32_t i)
 {
     for (; i < index->count && (int64_t)index->entry[i].mcu < s->needed; i++) {
         int32_t end = i + 1 < index->count ? (int32_t)index->entry[i + 1].mcu : s->needed;
-        if (wanted(s->out, (int32_t)index->entry[i].mcu, end))
+        if (wanted(s, (int32_t)index->entry[i].mcu, end))
             return i;
     }
     return index->count;
 }
 
 /* The entry whose segment contains the first MCU. */
-static int32_t first_chunk(const cutter *s, const hr_jpeg_index *index)
+static int32_t first_chunk(cutter *s, const hr_jpeg_index *index)
 {
     int32_t first = s->out->top * s->out->across + s->out->left;
     int32_t low = 0, high = index->count; /* entries before `low` begin at or before it */
@@ -233,7 +236,9 @@ static int32_t first_chunk(const cutter *s, const hr_jpeg_index *index)
         else
             high = middle;
     }
-    return next_chunk(s, index, low > 0 ? low - 1 : 0);
+    low = low > 0 ? low - 1 : 0;
+    s->row_end = ((int32_t)index->entry[low].mcu / s->out->across + 1) * s->out->across;
+    return next_chunk(s, index, low);
 }
 
 static bool cut_chunks(cutter *s, const hr_jpeg_index *index)
@@ -255,7 +260,7 @@ static bool index_fits(const cutter *s, const hr_jpeg_index *index, int32_t down
 }
 
 /* An upper bound of the number of segments; 0: surely fewer than needed. */
-static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
+static size_t count_segments(cutter *s, const hr_jpeg_index *index)
 {
     size_t size = (size_t)(s->end - s->scan);
     if (index)
