@@ -123,8 +123,8 @@ hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
         return status;
     p.base = (char *)memory;
     cut_all(&p, &b, &all, blocks);
-    HR_CUDA_TRY(hr__jpeg_fetch(&b, stream));
     HR_CUDA_TRY(hr__jpeg_tables(&b, stream));
+    HR_CUDA_TRY(hr__jpeg_fetch(&b, stream));
     HR_CUDA_TRY(hr__jpeg_unstuff(&b, stream));
     HR_CUDA_TRY(hr__jpeg_synchronise(&b, tables, stream));
     for (b.from = 0; b.from < count && status == HR_STATUS_OK; b.from = b.to) {

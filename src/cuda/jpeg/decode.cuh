@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Shared by the kernels of this folder. The launches of a batch, in order and without waiting on
-// the host: fetch, tables, unstuff, synchronise, join (once per batch); coefficients, predictions,
+// the host: tables, fetch, unstuff, synchronise, join (once per batch); coefficients, predictions,
 // transform, color (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH

@@ -7,9 +7,10 @@
 namespace
 {
 
-// Copies that are given to the driver at a time.
+// Copies that are given to the driver at a time. They begin when all of them are queued, so more of
+// them would begin later.
 struct copies {
-    static constexpr size_t MOST = 256;
+    static constexpr size_t MOST = 32;
     void *to[MOST];
     void *from[MOST];
     size_t size[MOST];

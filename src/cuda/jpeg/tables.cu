@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Builds Huffman tables, one per thread block, and sums up where each
+// The first launch of a batch: builds Huffman tables, one per thread block, and sums up where each
 // image's data begins.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
