@@ -36,9 +36,8 @@ typedef struct hr_jpeg_device_segment {
     uint16_t kind, bits;   /* hr_jpeg_device_end; bits of its last byte, 0: all */
     uint32_t block, block_end; /* the blocks in it that are needed */
     int32_t dc[3];             /* DC predictions */
-    /* set by unstuffing: its end, bounds of the bit after its last needed block, and the bytes of
-     * the segments before it */
-    uint32_t end, least, most, before;
+    /* set by unstuffing: its end, and bounds of the bit after its last needed block */
+    uint32_t end, least, most;
 } hr_jpeg_device_segment;
 
 /* The start of an MCU that the kernels met: an entry of the file's index. */

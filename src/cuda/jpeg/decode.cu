@@ -42,6 +42,7 @@ void cut_all(pieces *p, hr_jpeg_batch *b, const sums *all, size_t blocks)
     p->cut(&b->tables, (size_t)b->count * HR_JPEG_TABLES_MAX);
     p->cut(&b->done, b->count);
     p->cut(&b->strips, all->strips);
+    p->cut(&b->data, all->strips);
     p->cut(&b->trace, all->subs * HR_JPEG_STEPS);
     p->cut(&b->counted, all->subs);
     p->cut(&b->dc, all->subs * 3);

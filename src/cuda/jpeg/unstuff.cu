@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Copies the bytes of scans without stuffed zeros. One thread block per image processes strips of
-// 256 bytes, one per thread: it loads the strips together, counts their data bytes, and stores the
-// data in words. A word belongs to the strip in which it begins.
+// Copies the bytes of scans without stuffed zeros, in two launches over groups of strips of 256
+// bytes, one per thread. Both load the strips of a group together. The first counts their data
+// bytes; the second adds up those before each strip, and stores the data in words. A word belongs
+// to the strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
@@ -17,7 +18,7 @@ static_assert(PIECES % AT_ONCE == 0, "strips are loaded in whole turns");
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
 constexpr uint32_t FILL_BYTES =
     256; // fill bytes before a marker, at most; the host decodes files with more
-constexpr uint32_t NONE = UINT32_MAX;
+constexpr uint32_t NONE = UINT32_MAX, NO_STOP = 0xFFFF;
 
 struct strip {
     const hr_jpeg_device_segment *segment;
@@ -178,7 +179,7 @@ __device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *cons
                                             const uint32_t *counts, uint32_t count)
 {
     for (uint32_t first = threadIdx.x; first < count * PIECES; first += THREADS * AT_ONCE) {
-        uint4 v[AT_ONCE];
+        uint4 v[AT_ONCE] = {};
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++) {
             uint32_t i = first + k * THREADS;
@@ -198,64 +199,116 @@ __device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *cons
     }
 }
 
-__global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
+// The strips of a thread block: one per thread, of one image.
+struct group {
+    const hr_jpeg_device_image *image;
+    const uint8_t *raw;      // the needed bytes of the file, in device memory
+    uint32_t base, number;   // the first strip, and the one of this thread
+    uint32_t *strips, *data; // of the image
+    bool mine;               // the image has a strip of that number
+};
+
+struct group_memory {
+    uint32_t windows[THREADS * ROW], counts[THREADS];
+    const uint4 *from[THREADS];
+};
+
+__device__ group group_of(const hr_jpeg_batch *b, const hr_jpeg_tiles &share)
 {
-    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], counts[THREADS], ended;
-    __shared__ const uint4 *from[THREADS];
-    const hr_jpeg_device_image *image = &b.images[blockIdx.x];
-    hr_jpeg_work work = b.work[blockIdx.x];
-    const uint8_t *raw =
-        image->raw_size > 0 ? hr_jpeg_copy_of(image, b.fetched + work.piece) : image->raw;
-    uint32_t *strips = b.strips + work.strip;
-    uint32_t t = threadIdx.x, total = 0, all;
-    bool bad = false;
-    if (t == 0)
-        ended = NONE;
-    for (uint32_t base = 0; base < image->strips; base += THREADS) {
-        uint32_t number = base + t, data = 0, stop = NONE;
-        bool mine = number < image->strips;
-        strip s = find_strip(image, raw, mine ? number : 0);
-        s.window = windows + t * ROW;
-        from[t] = s.from;
-        counts[t] = mine ? s.count : 0;
-        __syncthreads();
-        load_strips(windows, from, counts, min(THREADS, image->strips - base));
-        __syncthreads();
-        if (mine)
-            data = count_data(s, &stop);
-        if (stop != NONE)
-            atomicMin(&ended, number);
-        __syncthreads();
-        mine = mine && number <= ended;
-        data = mine ? data : 0;
-        hr_jpeg_device_segment *segment = (hr_jpeg_device_segment *)s.segment;
-        uint32_t before = total + hr_jpeg_sum_before<THREADS>(sums, data, &all);
-        if (mine && s.first)
-            segment->before = before;
-        __syncthreads();
-        if (mine) {
-            uint32_t bytes = before - segment->before;
-            strips[number] = 2 * bytes + s.begins_stuffed();
-            store_data(s, segment->bit / 8 + bytes, data, stop, image->scan);
-            if (s.last || stop != NONE)
-                bad |= !finish_segment(image, raw, segment, bytes + data,
-                                       stop == NONE ? NONE : s.raw + stop);
-        }
-        total += all;
-        __syncthreads();
-        if (ended != NONE)
-            break;
+    int tile;
+    uint32_t i = b->from + (uint32_t)tiles::find(share, &tile);
+    hr_jpeg_work work = b->work[i];
+    group g;
+    g.image = &b->images[i];
+    g.raw =
+        g.image->raw_size > 0 ? hr_jpeg_copy_of(g.image, b->fetched + work.piece) : g.image->raw;
+    g.base = (uint32_t)tile * THREADS;
+    g.number = g.base + threadIdx.x;
+    g.strips = b->strips + work.strip;
+    g.data = b->data + work.strip;
+    g.mine = g.number < g.image->strips;
+    return g;
+}
+
+__device__ __forceinline__ strip load_group(const group &g, group_memory *m)
+{
+    uint32_t t = threadIdx.x;
+    strip s = find_strip(g.image, g.raw, g.mine ? g.number : 0);
+    s.window = m->windows + t * ROW;
+    m->from[t] = s.from;
+    m->counts[t] = g.mine ? s.count : 0;
+    __syncthreads();
+    load_strips(m->windows, m->from, m->counts, min(THREADS, g.image->strips - g.base));
+    __syncthreads();
+    return s;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    count(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
+{
+    __shared__ group_memory memory;
+    group g = group_of(&b, share);
+    strip s = load_group(g, &memory);
+    uint32_t stop;
+    if (g.mine) {
+        uint32_t data = count_data(s, &stop);
+        g.data[g.number] = stop << 16 | data; // NONE becomes NO_STOP
     }
-    for (uint32_t rest = ended + 1 + t; ended != NONE && rest < image->strips; rest += THREADS)
-        strips[rest] = NONE;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    unstuff(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
+{
+    __shared__ group_memory memory;
+    __shared__ uint32_t sums[THREADS], ended, begun;
+    group g = group_of(&b, share);
+    uint32_t t = threadIdx.x, sum = 0, carry, all;
+    strip s = load_group(g, &memory);
+    hr_jpeg_device_segment *segment = (hr_jpeg_device_segment *)s.segment;
+    if (t == 0) {
+        ended = NONE; // the strip in which the data ends
+        begun = segment->strip;
+    }
+    __syncthreads();
+    for (uint32_t i = t; i < g.base; i += THREADS) {
+        if (g.data[i] >> 16 != NO_STOP)
+            atomicMin(&ended, i);
+        sum += i >= begun ? g.data[i] & 0xFFFF : 0;
+    }
+    hr_jpeg_sum_before<THREADS>(sums, sum, &carry); // the segment's bytes before this group
+    uint32_t own = g.mine ? g.data[g.number] : NO_STOP << 16, stop = own >> 16;
+    if (stop != NO_STOP)
+        atomicMin(&ended, g.number);
+    __syncthreads();
+    bool live = g.mine && g.number <= ended, bad = false;
+    uint32_t data = live ? own & 0xFFFF : 0;
+    uint32_t before = hr_jpeg_sum_before<THREADS>(sums, data, &all);
+    sums[t] = before;
+    __syncthreads();
+    if (live) {
+        uint32_t first = segment->strip;
+        uint32_t bytes = first < g.base ? carry + before : before - sums[first - g.base];
+        stop = stop == NO_STOP ? NONE : stop;
+        g.strips[g.number] = 2 * bytes + s.begins_stuffed();
+        store_data(s, segment->bit / 8 + bytes, data, stop, g.image->scan);
+        if (s.last || stop != NONE)
+            bad = !finish_segment(g.image, g.raw, segment, bytes + data,
+                                  stop == NONE ? NONE : s.raw + stop);
+    } else if (g.mine) {
+        g.strips[g.number] = NONE;
+    }
     if (bad)
-        *image->status = 1;
+        *g.image->status = 1;
 }
 
 } // namespace
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    HR_CUDA_LAUNCH(unstuff, b->count, THREADS, stream, *b);
+    auto groups_of = [](const hr_jpeg_device_image *image) {
+        return HR_DIVIDE_UP(image->strips, THREADS);
+    };
+    hr_jpeg_launch(count, b, THREADS, stream, groups_of);
+    hr_jpeg_launch(unstuff, b, THREADS, stream, groups_of);
     return cudaGetLastError();
 }
