@@ -17,10 +17,10 @@ struct copies {
     size_t count;
 };
 
-#if defined(CUDART_VERSION) && CUDART_VERSION >= 12080
-
-cudaError_t start(copies *c, cudaStream_t stream)
+// Needs CUDA 12.8 and a driver of that version.
+cudaError_t start_together(copies *c, cudaStream_t stream)
 {
+#if defined(CUDART_VERSION) && CUDART_VERSION >= 12080
     cudaMemcpyAttributes how = {};
     how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     how.flags = cudaMemcpyFlagPreferOverlapWithCompute;
@@ -32,19 +32,24 @@ cudaError_t start(copies *c, cudaStream_t stream)
     return cudaMemcpyBatchAsync(c->to, c->from, c->size, c->count, &how, &first, 1, &failed,
                                 stream);
 #endif
-}
-
 #else
+    (void)c;
+    (void)stream;
+    return cudaErrorCallRequiresNewerDriver;
+#endif
+}
 
 cudaError_t start(copies *c, cudaStream_t stream)
 {
-    cudaError_t code = cudaSuccess;
+    cudaError_t code = start_together(c, stream);
+    if (code != cudaErrorCallRequiresNewerDriver)
+        return code;
+    (void)cudaGetLastError();
+    code = cudaSuccess;
     for (size_t i = 0; i < c->count && code == cudaSuccess; i++)
         code = cudaMemcpyAsync(c->to[i], c->from[i], c->size[i], cudaMemcpyHostToDevice, stream);
     return code;
 }
-
-#endif
 
 } // namespace
 

@@ -41,7 +41,11 @@ struct alignas(16) int4 {
 extern dim3 threadIdx, blockIdx, gridDim;
 
 typedef void *cudaStream_t;
-typedef enum cudaError { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 } cudaError_t;
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorCallRequiresNewerDriver = 36
+} cudaError_t;
 
 static inline const char *cudaGetErrorString(cudaError_t)
 {
