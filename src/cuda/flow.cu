@@ -16,6 +16,6 @@ flow_entry hr_cuda_flow_entry(void)
 hr_status hr_cuda_flow_context(int32_t *device, void **context, hr_error *error)
 {
     HR_CUDA_TRY(cudaGetDevice(device));
-    *context = current_context();
+    *context = hr_cuda_current_context();
     return HR_STATUS_OK;
 }

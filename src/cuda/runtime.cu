@@ -108,7 +108,7 @@ cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void 
 
 } // namespace
 
-void *current_context()
+void *hr_cuda_current_context()
 {
     void *context = NULL;
     if (driver().get)
