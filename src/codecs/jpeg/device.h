@@ -49,7 +49,7 @@ typedef struct hr_jpeg_device_entry {
 
 #define HR_JPEG_DEVICE_NOWHERE UINT32_MAX
 
-/* Plain data; pointers are device addresses. */
+/* Plain data; pointers are device addresses, except `raw` of bytes to copy. */
 typedef struct hr_jpeg_device_image {
     /* set when the record is copied for the kernels */
     uint8_t *dst;     /* rows of the turned window, interleaved channels, u8 */

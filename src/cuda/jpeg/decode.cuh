@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Shared by the kernels of this folder. The launches of a batch, in order and without waiting on
-// the host: tables, fetch, count, unstuff, synchronise, join (once per batch); coefficients,
+// Shared by the kernels of this folder. The steps of a batch, in order and without waiting on the
+// host: tables, fetch, count, unstuff, synchronise, join (once per batch); coefficients,
 // predictions, transform, color (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
@@ -61,7 +61,8 @@ typedef struct hr_jpeg_batch {
     // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
     // in the file is stuffing
     uint32_t *strips;
-    uint32_t *data; // of each strip: its data bytes; where they end << 16, see unstuff.cu
+    // of each strip: its data bytes, and << 16 the byte where the data ends, 0xFFFF: not in it
+    uint32_t *data;
     uint4 *fetched; // the pieces of each file, until the parts begin
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Copies what is needed of each file from pinned memory to the device. The copy engines do that
-// beside kernels, which would wait for PCIe.
+// while kernels run; a kernel that fetched would occupy the device while it waits for PCIe.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
 {
 
-// Copies that are given to the driver at a time. They begin when all of them are queued, so more of
-// them would begin later.
+// Copies that are given to the driver in one call. They begin when all of them are queued, so more
+// of them would begin later.
 struct copies {
     static constexpr size_t MOST = 32;
     void *to[MOST];
@@ -42,7 +42,7 @@ cudaError_t start_together(copies *c, cudaStream_t stream)
 cudaError_t start(copies *c, cudaStream_t stream)
 {
     cudaError_t code = start_together(c, stream);
-    if (code != cudaErrorCallRequiresNewerDriver)
+    if (code != cudaErrorCallRequiresNewerDriver && code != cudaErrorNotSupported)
         return code;
     (void)cudaGetLastError();
     code = cudaSuccess;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Copies the bytes of scans without stuffed zeros, in two launches over groups of strips of 256
-// bytes, one per thread. Both load the strips of a group together. The first counts their data
-// bytes; the second adds up those before each strip, and stores the data in words. A word belongs
-// to the strip in which it begins.
+// bytes, one per thread. Both load the strips of a group together. *count* counts their data bytes;
+// *unstuff* adds up those before each strip, and stores the data in words. A word belongs to the
+// strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
@@ -230,17 +230,20 @@ __device__ group group_of(const hr_jpeg_batch *b, const hr_jpeg_tiles &share)
     return g;
 }
 
-__device__ __forceinline__ strip load_group(const group &g, group_memory *m)
+__device__ __forceinline__ strip strip_of(const group &g)
+{
+    return find_strip(g.image, g.raw, g.mine ? g.number : 0);
+}
+
+__device__ __forceinline__ void load_group(const group &g, strip *s, group_memory *m)
 {
     uint32_t t = threadIdx.x;
-    strip s = find_strip(g.image, g.raw, g.mine ? g.number : 0);
-    s.window = m->windows + t * ROW;
-    m->from[t] = s.from;
-    m->counts[t] = g.mine ? s.count : 0;
+    s->window = m->windows + t * ROW;
+    m->from[t] = s->from;
+    m->counts[t] = g.mine ? s->count : 0;
     __syncthreads();
     load_strips(m->windows, m->from, m->counts, min(THREADS, g.image->strips - g.base));
     __syncthreads();
-    return s;
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -248,7 +251,8 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ group_memory memory;
     group g = group_of(&b, share);
-    strip s = load_group(g, &memory);
+    strip s = strip_of(g);
+    load_group(g, &s, &memory);
     uint32_t stop;
     if (g.mine) {
         uint32_t data = count_data(s, &stop);
@@ -262,8 +266,8 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ group_memory memory;
     __shared__ uint32_t sums[THREADS], ended, begun;
     group g = group_of(&b, share);
-    uint32_t t = threadIdx.x, sum = 0, carry, all;
-    strip s = load_group(g, &memory);
+    uint32_t t = threadIdx.x, sum = 0, end = NONE, carry, all;
+    strip s = strip_of(g);
     hr_jpeg_device_segment *segment = (hr_jpeg_device_segment *)s.segment;
     if (t == 0) {
         ended = NONE; // the strip in which the data ends
@@ -271,11 +275,19 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     for (uint32_t i = t; i < g.base; i += THREADS) {
-        if (g.data[i] >> 16 != NO_STOP)
-            atomicMin(&ended, i);
-        sum += i >= begun ? g.data[i] & 0xFFFF : 0;
+        uint32_t data = g.data[i];
+        end = data >> 16 != NO_STOP ? min(end, i) : end;
+        sum += i >= begun ? data & 0xFFFF : 0;
     }
+    if (end != NONE)
+        atomicMin(&ended, end);
     hr_jpeg_sum_before<THREADS>(sums, sum, &carry); // the segment's bytes before this group
+    if (ended != NONE) {
+        if (g.mine)
+            g.strips[g.number] = NONE;
+        return;
+    }
+    load_group(g, &s, &memory);
     uint32_t own = g.mine ? g.data[g.number] : NO_STOP << 16, stop = own >> 16;
     if (stop != NO_STOP)
         atomicMin(&ended, g.number);

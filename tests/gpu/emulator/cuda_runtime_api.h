@@ -44,7 +44,8 @@ typedef void *cudaStream_t;
 typedef enum cudaError {
     cudaSuccess = 0,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorCallRequiresNewerDriver = 36
+    cudaErrorCallRequiresNewerDriver = 36,
+    cudaErrorNotSupported = 801
 } cudaError_t;
 
 static inline const char *cudaGetErrorString(cudaError_t)
