@@ -35,7 +35,7 @@ demo: build
 	@.venv/bin/headrace demo "$${DATA:-.cache/demo-data}" -o demo/contact-sheet.png $(ARGS)
 
 test:
-	@$(SETUP) system nginx venv torch install
+	@$(SETUP) system nginx venv test install
 	@cmake --build $(BUILD)
 	@status=0; \
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \
@@ -43,7 +43,7 @@ test:
 	exit $$status
 
 test-dali:
-	@$(SETUP) system venv torch peers install
+	@$(SETUP) system venv test peers install
 	@$(PY) tests/ops/record.py --check
 	@$(PY) -m pytest tests --dali $(PARALLEL) $(ARGS)
 
@@ -54,7 +54,7 @@ wheel-aarch64:
 	@$(SETUP) system venv install wheel-aarch64
 
 bench:
-	@$(SETUP) system venv torch peers install
+	@$(SETUP) system venv test peers install
 	@$(PY) bench/compare.py $${DATA:+--data "$$DATA"} $(ARGS)
 
 docs:

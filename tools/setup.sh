@@ -3,15 +3,16 @@
 # Copyright The Headrace authors
 # Prepares a machine for development. Usage: tools/setup.sh STEP...
 #   system   install compiler, CMake, Ninja, image libraries and Python with apt-get
-#   lint     install clang-format and clang with its sanitizers
+#   lint     install clang-format, clang with its sanitizers, and into .venv the tools that check Python code and types
 #   nginx    unpack nginx in .cache/nginx; without it the tests that need it are skipped
 #   chromium install Chromium with apt-get; without it the test of reports in a browser is skipped
-#   venv     create .venv with the packages for building and testing
-#   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
+#   venv     create .venv with the packages that build Headrace
+#   test     install the packages that test it into .venv, PyTorch among them; without PyTorch its tests are skipped
 #   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
-#   jax, tf, paddle, numba, ray, s3   create .cache/venv-NAME with what tools/requirements-NAME.txt lists and the
+#   jax, tf, paddle, numba, ray, s3   create .cache/venv-NAME with the packages of tools/requirements/NAME.lock and the
 #            wheel from dist/
+#   lock     write tools/requirements/*.lock anew: the newest versions that *.txt there allow, with their hashes
 #   install  build the package and install it into .venv
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
@@ -70,6 +71,7 @@ missing_system() {
     have cc && have c++ && have make || echo build-essential
     cmake_is_new || echo cmake
     have ninja || echo ninja-build
+    have ccache || echo ccache
     have pkg-config || echo pkg-config
     links_with jpeg || echo libjpeg-dev
     links_with png || echo libpng-dev
@@ -141,12 +143,29 @@ step_nginx() {
 
 # ---- Python ---------------------------------------------------------------------------------------
 
-pip_install() { # pip_install REQUIREMENTS-FILE: installs its packages if the file has changed
-    stamp=.venv/.$(basename "$1" .txt)
-    cmp -s "$1" "$stamp" && return 0
-    say "setup: installing $1"
-    "$venv_python" -m pip install -q --disable-pip-version-check -r "$1" </dev/null || return 1
-    cp "$1" "$stamp"
+locked() { printf 'tools/requirements/%s.lock' "$1"; }
+# install NAME: installs the packages of a lock file into .venv, if it has changed. The first ones come with pip; uv
+# takes a fifth of the time, but is larger than all of them together.
+install() {
+    lock=$(locked "$1")
+    cmp -s "$lock" ".venv/.$1" && return 0
+    case $1 in
+    build | uv)
+        "$venv_python" -m pip install -q --disable-pip-version-check --no-compile --require-hashes -r "$lock" </dev/null
+        ;;
+    *)
+        install uv && say "setup: installing the packages of tools/requirements/$1.txt" &&
+            uv pip install -q --require-hashes --python "$venv_python" -r "$lock"
+        ;;
+    esac || return 1
+    cp "$lock" ".venv/.$1"
+}
+uv() { # with pip's index, which uv does not ask for
+    index=${PIP_INDEX_URL:-$("$venv_python" -m pip config get global.index-url 2>/dev/null || true)}
+    env ${index:+UV_DEFAULT_INDEX="$index"} .venv/bin/uv "$@" </dev/null
+}
+must_install() {
+    install "$1" || die "could not install the packages of $(locked "$1")"
 }
 step_chromium() {
     have chromium || have chromium-browser || have google-chrome || apt_install chromium
@@ -159,29 +178,46 @@ step_venv() {
         rm -rf .venv
         "$python" -m venv .venv
     fi
-    pip_install tools/requirements.txt || die "could not install tools/requirements.txt"
+    must_install build
 }
-step_torch() {
-    pip_install tools/requirements-torch.txt ||
-        say "setup: PyTorch could not be installed; the tests that need it will be skipped"
+step_lint() {
+    ensure_packages missing_lint
+    must_install lint
 }
-step_docs() {
-    pip_install tools/requirements-docs.txt || die "could not install tools/requirements-docs.txt"
+step_test() {
+    must_install test
+    install torch || say "setup: PyTorch could not be installed; the tests that need it will be skipped"
 }
-step_peers() {
-    pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
+# Sets that share .venv agree on versions. Later lock files follow the earlier ones.
+step_lock() {
+    must_install uv
+    agreed=
+    for name in peers build uv test torch lint docs wheel; do
+        # shellcheck disable=SC2086 # a list of words
+        lock "$name" $agreed
+        agreed="$agreed -c $(locked "$name")"
+    done
+    for name in jax tf paddle numba ray s3 aarch64; do
+        lock "$name"
+    done
+}
+lock() { # lock NAME OPTION...
+    lock_name=$1
+    shift
+    rm -f "$(locked "$lock_name")"
+    uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+        --custom-compile-command "tools/setup.sh lock" "$@" \
+        -o "$(locked "$lock_name")" "tools/requirements/$lock_name.txt" ||
+        die "the packages of tools/requirements/$lock_name.txt have no versions that agree"
 }
 # A framework has an environment of its own, with the wheel as a user would install it.
 step_framework() { # step_framework NAME
     folder=.cache/venv-$1
-    # With the pip of .venv: putting pip into each would take as long as installing a small framework.
     [ -x "$folder/bin/python" ] || "$venv_python" -m venv --without-pip "$folder"
-    say "setup: installing tools/requirements-$1.txt"
-    framework_pip --force-reinstall --no-deps dist/headrace-*_"$(uname -m)".whl
-    framework_pip -r "tools/requirements-$1.txt"
-}
-framework_pip() { # framework_pip ARGUMENT...: installs packages in $folder
-    "$venv_python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check "$@" </dev/null
+    must_install uv
+    say "setup: installing the packages of tools/requirements/$1.txt"
+    uv pip install -q --python "$folder/bin/python" --require-hashes -r "$(locked "$1")"
+    uv pip install -q --python "$folder/bin/python" --reinstall --no-deps dist/headrace-*_"$(uname -m)".whl
 }
 
 # ---- the package ----------------------------------------------------------------------------------
@@ -206,7 +242,7 @@ step_install() {
 step_wheel() { # step_wheel ARCHITECTURE
     wheel_arch=$1
     ensure_packages missing_wheel
-    pip_install tools/requirements-wheel.txt || die "could not install tools/requirements-wheel.txt"
+    must_install wheel
     say "setup: building the wheel for $1"
     tools/wheel/build.sh "$1"
 }
@@ -229,8 +265,7 @@ step_aarch64() {
         printf 'import sys\nsys.executable = "%s"\n' "$folder/python" \
             >"$root/usr/lib/python3/dist-packages/sitecustomize.py"
         rm -f "$root/usr/lib/python$version/sitecustomize.py"
-        # shellcheck disable=SC2046 # a list of words
-        foreign_pip "$version" $(sed -n 's/^\(numpy\|pillow\|lz4\|pytest\|hypothesis\|opencv\).*/&/p' tools/requirements.txt)
+        foreign_pip "$version" --require-hashes -r "$(locked aarch64)"
         printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$python" >"$folder/python.new"
         chmod +x "$folder/python.new"
         mv "$folder/python.new" "$folder/python"
@@ -250,8 +285,9 @@ foreign_pip() { # foreign_pip VERSION ARGUMENT...: installs packages for aarch64
 [ $# -gt 0 ] || die "no step given; the comment at the top of tools/setup.sh lists the steps"
 for step in "$@"; do
     case $step in
-    system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | aarch64 | venv | torch | docs | peers | install) "step_$step" ;;
+    system) ensure_packages missing_system ;;
+    docs | peers) must_install "$step" ;;
+    lint | nginx | chromium | aarch64 | venv | test | lock | install) "step_$step" ;;
     jax | tf | paddle | numba | ray | s3) step_framework "$step" ;;
     wheel) step_wheel "$(uname -m)" ;;
     wheel-aarch64) step_wheel aarch64 ;;

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.py' '*.pyi' '*.sh' '*.cmake' '*CMakeLists.txt' '*.toml' \
-    '*.yml' '*.yaml' Makefile .ci/run | {
+    '*.yml' '*.yaml' Makefile .ci/run .ci/paths | {
     count=0 bad=0
     while IFS= read -r file; do
         [ -s "$file" ] || continue # empty files need no licence
