@@ -177,6 +177,7 @@ step_venv() {
         say "setup: creating .venv with $("$python" --version)"
         rm -rf .venv
         "$python" -m venv .venv
+        "$venv_python" -m pip uninstall -q -y setuptools 2>/dev/null # before Python 3.12; nothing here needs it
     fi
     must_install build
 }
