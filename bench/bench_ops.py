@@ -19,9 +19,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
-import io
 import json
-import os
 import statistics
 import sys
 import time
@@ -31,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import ops_rows
+import photographs
 
 ENGINES = ("headrace", "nvidia.dali")
 
@@ -40,7 +39,7 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
     """A batch of the given kind of input, and its layout."""
     rng = np.random.default_rng(5)
     if kind == "jpeg":
-        return photographs(data), ""
+        return jpeg_files(data or photographs.folder()), ""
     shape, dtype, layout, count = ops_rows.INPUTS[kind]
     if ops_rows.special(kind, 0) is not None:
         return [ops_rows.special(kind, i) for i in range(count)], layout
@@ -50,23 +49,13 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
     return [rng.integers(low, high, shape).astype(dtype) for _ in range(count)], layout
 
 
-def photographs(data: str | None) -> list[np.ndarray]:
-    """Eight JPEG files: from a folder and at least 300 pixels wide and high, or generated."""
+def jpeg_files(data: str) -> list[np.ndarray]:
+    """Eight JPEG files of a folder that are at least 300 pixels wide and high."""
     from PIL import Image
 
-    if data:
-        files = sorted(Path(data).rglob("*.JPEG"))[::7]
-        files = [path for path in files if min(Image.open(path).size) >= 300][:8]
-        return [np.fromfile(path, np.uint8) for path in files]
-    y, x = np.mgrid[0:375, 0:500]
-    out = []
-    for i in range(8):
-        waves = [np.sin(x / (9 + i + 5 * c)) * np.cos(y / (17 - i)) for c in range(3)]
-        values = np.stack(waves, -1) * 90 + 128 + np.random.default_rng(i).normal(0, 9, (375, 500, 3))
-        file = io.BytesIO()
-        Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).save(file, "JPEG", quality=90)
-        out.append(np.frombuffer(file.getvalue(), np.uint8))
-    return out
+    files = sorted(p for p in Path(data).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))[::7]
+    files = [path for path in files if min(Image.open(path).size) >= 300][:8]
+    return [np.fromfile(path, np.uint8) for path in files]
 
 
 def settle() -> float:
@@ -195,7 +184,7 @@ def main() -> int:
     parser.add_argument("rows", nargs="*", help="measure only rows whose names contain one of these")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.03, help="CPU time per round")
-    parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))
+    parser.add_argument("--data", help=photographs.HELP)
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
     warnings.simplefilter("ignore")

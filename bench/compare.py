@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import photographs
 import pipelines
 import process
 
@@ -273,20 +274,6 @@ def report_start(records: list[Record], kind: str, names: list[str]) -> None:
 # ---- the command line -------------------------------------------------------------------------------
 
 
-def find_data() -> str:
-    """The folder HEADRACE_TEST_DATA, a shared sample set, or the demo's data."""
-    folders = [os.environ.get("HEADRACE_TEST_DATA", ""),
-               str(REPOSITORY.parent / "shared" / "data" / "imagenet-250")]  # fmt: skip
-    for folder in folders:
-        if folder and Path(folder).is_dir():
-            return folder
-    demo = REPOSITORY / ".cache" / "demo-data"
-    subprocess.run(
-        [sys.executable, str(REPOSITORY / "tools" / "make_demo_data.py"), str(demo)], check=True
-    )
-    return str(demo)
-
-
 def installed(name: str) -> bool:
     """Whether the contender's package can be imported."""
     try:
@@ -298,7 +285,7 @@ def installed(name: str) -> bool:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--data", help="folder with one subfolder of images per class")
+    parser.add_argument("--data", help=photographs.HELP)
     parser.add_argument("--contenders", default="headrace,headrace-index,dali,torchvision")
     parser.add_argument(
         "--pipelines", default="train,eval", help="some of " + ",".join(pipelines.PIPELINES)
@@ -322,7 +309,7 @@ def parse() -> argparse.Namespace:
 
 def prepare(args: argparse.Namespace) -> None:
     """Split lists and drop contenders that are not installed."""
-    args.data = args.data or find_data()
+    args.data = args.data or photographs.folder()
     names = args.contenders.split(",")
     for name in names:
         if not installed(name):

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import photographs
 import process
 import torch
 from headrace import fn, pipeline_def, types
@@ -115,7 +116,7 @@ def measure(batches: Iterator[Any], warm: int, count: int) -> tuple[float, float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))
+    parser.add_argument("--data", help=photographs.HELP)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
@@ -123,6 +124,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--count", type=int, default=40, help="batches per round")
     args = parser.parse_args()
+    args.data = args.data or photographs.folder()
     found: dict[str, list[tuple[float, float]]] = {}
     running = dict(contenders(args))
     warm = 2 * args.workers + args.depth + 2

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import random
 import subprocess
 import sys
@@ -20,6 +19,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import photographs
 
 SIZE = (640, 360)
 FRAMES = 240
@@ -134,13 +135,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))
+    parser.add_argument("--data", help=photographs.HELP)
     parser.add_argument("--worker", nargs=3)
     options = parser.parse_args()
     if options.worker:
         work(*options.worker, options.seconds)
         return
-    photos = sorted(Path(options.data).glob("*/*"))[:: 7]
+    photos = sorted(Path(options.data or photographs.folder()).glob("*/*"))[:: 7]
     with tempfile.TemporaryDirectory() as folder:
         paths = {codec: Path(folder) / f"{codec}.mp4" for codec in CODECS}
         for codec, path in paths.items():

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,30 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 os.environ["HEADRACE_SCAN_CACHE"] = ""  # tests leave nothing in the user's cache
 os.environ["HEADRACE_INDEX_CACHE"] = ""
+
+ROOT = Path(__file__).resolve().parents[1]
+GIVEN = os.environ.get("HEADRACE_TEST_DATA")
+
+
+@pytest.fixture(scope="session", params=["sample", *(["HEADRACE_TEST_DATA"] if GIVEN else [])])
+def photographs(request: pytest.FixtureRequest) -> Path:
+    """Class folders of photographs, JPEG files of all kinds: those that tools/make_demo_data.py makes for tests, and in
+    addition those of the folder HEADRACE_TEST_DATA, if it is set."""
+    if request.param == "HEADRACE_TEST_DATA":
+        assert GIVEN and Path(GIVEN).is_dir(), f"HEADRACE_TEST_DATA: {GIVEN} is not a folder"
+        return Path(GIVEN)
+    folder = ROOT / ".cache" / "test-photographs"
+    made = [sys.executable, ROOT / "tools" / "make_demo_data.py", "--tests", folder]
+    subprocess.run(made, check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photograph_files(photographs: Path) -> list[Path]:
+    """At most 64 of the JPEG files of `photographs`."""
+    files = [p for p in photographs.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg")]
+    assert files, f"{photographs} has no JPEG files"
+    return sorted(files)[:: -(-len(files) // 64)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

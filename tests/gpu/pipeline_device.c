@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Whole pipelines on the device against the same on the CPU: bytes and labels. With --bench, their
- * speed.
- *  pipeline_device [--bench] [FOLDER] [batch size] [threads] [seconds] [bytes for indices] */
+ * speed, for the files of FOLDER.
+ *  pipeline_device [--bench FOLDER [batch size] [threads] [seconds] [bytes for indices]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "device/device.h"
+#include "photographs.h"
 
 #define SKIPPED 77
 
@@ -273,16 +274,15 @@ int main(int argc, char **argv)
     bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     char **arg = argv + 1 + timing;
     int left = argc - 1 - timing, bad = 0;
-    const char *folder = left > 0 ? arg[0] : getenv("HEADRACE_TEST_DATA");
     if (hr_module_open(&module, &error) != HR_STATUS_OK ||
-        module->device_count(&devices, &error) != HR_STATUS_OK || devices == 0 || !folder) {
-        printf("skipped: %s\n", !folder        ? "HEADRACE_TEST_DATA names no folder"
-                                : error.status ? error.message
-                                               : "no CUDA device");
+        module->device_count(&devices, &error) != HR_STATUS_OK || devices == 0) {
+        printf("skipped: %s\n", error.status ? error.message : "no CUDA device");
         return SKIPPED;
     }
     for (size_t k = 0; k < HR_COUNT_OF(kinds) && !timing; k++)
-        bad += compare(&kinds[k], folder);
+        for (int i = 0; photographs_root(i); i++)
+            bad += compare(&kinds[k], photographs_root(i));
+    const char *folder = left > 0 ? arg[0] : PHOTOGRAPHS;
     for (size_t k = 0; k < 3 && timing; k += 2)
         bad += bench(&kinds[k], folder, left > 1 ? atoi(arg[1]) : 256, left > 2 ? atoi(arg[2]) : 16,
                      left > 3 ? atof(arg[3]) : 2, left > 4 ? atoll(arg[4]) : -1);

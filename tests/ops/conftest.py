@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Fixtures: the engines that are compared, and photographs."""
+"""Fixtures: the engines that are compared."""
 
 from __future__ import annotations
 
@@ -56,14 +56,3 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
     except Unrecorded as error:
         pytest.skip(str(error))
-
-
-@pytest.fixture(scope="session")
-def photographs() -> list[pathlib.Path]:
-    """A few photographs, from HEADRACE_TEST_DATA or ../shared/data/imagenet-250."""
-    root = pathlib.Path(__file__).resolve().parents[2]
-    folder = os.environ.get("HEADRACE_TEST_DATA", root / "../shared/data/imagenet-250")
-    files = sorted(pathlib.Path(folder).rglob("*.JPEG"))[::10][:25]
-    if not files:
-        pytest.skip("no photographs: set HEADRACE_TEST_DATA to a folder of class folders")
-    return files

@@ -30,9 +30,11 @@ def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Any) -> None:
     check_fails(case, headrace, dali)
 
 
-def test_photographs(headrace: Engine, live_dali: Engine, photographs: list[pathlib.Path]) -> None:
+def test_photographs(
+    headrace: Engine, live_dali: Engine, photograph_files: list[pathlib.Path]
+) -> None:
     """Photographs, whole and in windows."""
-    data = Data([np.fromfile(path, np.uint8) for path in photographs])
+    data = Data([np.fromfile(path, np.uint8) for path in photograph_files])
     check(Case("decoders.image", [data], {}), headrace, live_dali)
     check(Case("decoders.image", [data], {"output_type": "types.GRAY"}), headrace, live_dali)
     window = {"crop": (50, 40), "crop_pos_x": 0.3, "crop_pos_y": 0.7}

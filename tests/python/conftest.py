@@ -38,16 +38,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         twice.save()
 
 
-@pytest.fixture(scope="session")
-def imagenet() -> Path:
-    """A folder of photographs in class folders; skips the test if there is none."""
-    given = os.environ.get("HEADRACE_TEST_DATA")
-    for path in (given, HERE.parents[2] / "shared" / "data" / "imagenet-250"):
-        if path and Path(path).is_dir():
-            return Path(path)
-    pytest.skip("no real photographs: set HEADRACE_TEST_DATA to a folder of class folders")
-
-
 def child_command(source: str, *arguments: Any) -> list[str]:
     return [sys.executable, "-W", "ignore", "-c", textwrap.dedent(source), *map(str, arguments)]
 

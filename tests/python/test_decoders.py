@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import struct
 import zlib
@@ -288,19 +287,11 @@ def test_shapes_of_files_that_are_not_decoded(sof: int, bits: int) -> None:
         ours(bytes(data))
 
 
-def photographs() -> list[Path]:
-    """Some files of the data folder, or none if it is not set."""
-    beside = Path(__file__).resolve().parents[2] / "../shared/data/imagenet-250"
-    folder = Path(os.environ.get("HEADRACE_TEST_DATA", beside))
-    return sorted(folder.glob("*/*.JPEG"))[::5]
-
-
-@pytest.mark.skipif(not photographs(), reason="no HEADRACE_TEST_DATA")
-def test_photographs_are_pillows() -> None:
-    """Photographs from cameras and tools, whole and cropped."""
+def test_photographs_are_pillows(photograph_files: list[Path]) -> None:
+    """Photographs, whole and cropped."""
     from PIL import ImageOps
 
-    for path in photographs():
+    for path in photograph_files:
         data = path.read_bytes()
         image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
         if image.mode == "CMYK":

@@ -76,8 +76,8 @@ def test_epochs_and_seeds_differ(photos_root: Path, reference: list[tuple[bytes,
 
 
 @pytest.mark.parametrize("options", [{"num_threads": 3, "fuse": False}, {"level": "base"}], ids=str)
-def test_same_bytes_of_photographs(options: dict[str, Any], imagenet: Path) -> None:
-    assert run_variant(imagenet, 64, **options) == run_variant(imagenet, 64, num_threads=1)
+def test_same_bytes_of_photographs(options: dict[str, Any], photographs: Path) -> None:
+    assert run_variant(photographs, 64, **options) == run_variant(photographs, 64, num_threads=1)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

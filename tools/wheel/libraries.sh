@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
 # Builds the image and audio libraries of the wheel as static libraries in .cache/wheel/ARCH/libraries, from the source packages
-# of the Debian (or Ubuntu) that this machine runs. Usage: tools/wheel/libraries.sh ARCH, after toolchain.sh ARCH
+# that sources.txt lists. Usage: tools/wheel/libraries.sh ARCH, after toolchain.sh ARCH
 set -eu
 cd "$(dirname "$0")/../.."
 arch=$1
@@ -11,56 +11,12 @@ sources=$top/sources
 build=$top/$arch/build
 out=$top/$arch/libraries
 toolchain=$top/$arch/toolchain
-libraries="zlib libpng1.6 libjpeg-turbo libwebp openjpeg2 libogg flac libvorbis opus"
 jobs=$(nproc)
 
-# ---- sources: from where this machine gets its packages; with lists of its own, so that root is not needed -----------
+tools/wheel/sources.sh "$sources" zlib libpng1.6 libjpeg-turbo libwebp openjpeg2 libogg flac libvorbis opus
+(. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$sources/distribution" # such as debian-12
 
-die() {
-    echo "libraries: $*" >&2
-    exit 1
-}
-
-if [ ! -f "$sources/distribution" ]; then # written last
-    rm -rf "$sources"
-    mkdir -p "$sources/apt/lists/partial" "$sources/apt/archives/partial" "$sources/apt/parts"
-    for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-        [ ! -f "$list" ] || sed 's/^deb[[:space:]]/deb-src /; s/^Types:.*/Types: deb-src/' "$list" \
-            >"$sources/apt/parts/${list##*/}"
-    done
-    cat >"$sources/apt/apt.conf" <<END
-Dir::State "$sources/apt";
-Dir::State::status "/var/lib/dpkg/status";
-Dir::Cache "$sources/apt";
-Dir::Etc::sourcelist "-";
-Dir::Etc::sourceparts "$sources/apt/parts";
-APT::Sandbox::User "$(id -un)";
-Acquire::Retries "3";
-END
-    export APT_CONFIG="$sources/apt/apt.conf"
-    # Not every entry has sources; what matters is whether those of the libraries are found.
-    apt-get update -qq >"$sources/apt/log" 2>&1 || true
-    for library in $libraries; do
-        # The newest version comes first. A mirror that is being updated can lack the files of one that it lists.
-        for version in $(apt-cache showsrc --only-source "$library" | sed -n 's/^Version: //p' | sort -rVu); do
-            mkdir -p "$sources/$library"
-            (cd "$sources/$library" && apt-get source -qq --only-source "$library=$version" >>../apt/log 2>&1) && break
-            echo "libraries: $library $version cannot be downloaded" >&2
-            rm -rf "${sources:?}/$library"
-        done
-        [ -d "$sources/$library" ] || {
-            tail -n 20 "$sources/apt/log" >&2
-            die "the source package $library could not be downloaded from the places in /etc/apt"
-        }
-        mv "$sources/$library"/*/ "$sources/$library/tree"
-        printf '%s\n' "$version" >"$sources/$library/version"
-    done
-    (. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$sources/distribution" # such as debian-12
-fi
-
-# ---- builds ----------------------------------------------------------------------------------------------------------
-
-state="$(sha256sum <tools/wheel/libraries.sh) $(cat "$toolchain/state" "$sources"/*/version)"
+state="$(sha256sum <tools/wheel/libraries.sh) $(cat "$toolchain/state" "$sources"/*/version "$sources"/*/dsc)"
 [ "$state" = "$(cat "$out/state" 2>/dev/null)" ] && exit 0
 rm -rf "$build" "$out"
 mkdir -p "$build" "$out"

@@ -26,7 +26,8 @@ LICENSES = {
 
 
 def packaged(folder: Path, distribution: str) -> dict[str, object]:
-    """The entry of a library built from the source package of a distribution, such as debian-12."""
+    """The entry of a library built from the source package of a distribution, such as debian-12, whose .dsc file has the
+    hash."""
     version = (folder / "version").read_text().strip()
     vendor = distribution.split("-")[0]
     purl = f"pkg:deb/{vendor}/{folder.name}@{quote(version, safe='')}?arch=source&distro={distribution}"
@@ -37,6 +38,9 @@ def packaged(folder: Path, distribution: str) -> dict[str, object]:
         "version": version,
         "licenses": [{"expression": LICENSES[folder.name]}],
         "purl": purl,
+        "properties": [
+            {"name": "headrace:dsc:sha256", "value": (folder / "dsc").read_text().strip()}
+        ],
     }
 
 

@@ -57,8 +57,8 @@ Description-Content-Type: text/markdown
 {readme}"""
 
 
-def bill(version: str, versions: dict[str, str], distribution: str) -> str:
-    """The bill of materials (CycloneDX 1.6)."""
+def bill(version: str, versions: dict[str, str], hashes: dict[str, str], distribution: str) -> str:
+    """The bill of materials (CycloneDX 1.6), with the hashes of the source packages' .dsc files."""
     when = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), UTC)
     vendor = distribution.split("-")[0]
     components = [
@@ -68,6 +68,7 @@ def bill(version: str, versions: dict[str, str], distribution: str) -> str:
             "version": found,
             "licenses": [{"expression": LICENSES[name][0]}],
             "purl": f"pkg:deb/{vendor}/{name}@{found}?arch=source&distro={distribution}",
+            "properties": [{"name": "headrace:dsc:sha256", "value": hashes[name]}],
         }
         for name, found in sorted(versions.items())
     ]
@@ -105,6 +106,7 @@ def main(arch: str, sources: str, stage: str, out: str) -> None:
     info = f"headrace_video-{version}.dist-info"
     distribution = (Path(sources).parent / "distribution").read_text().strip()
     versions = {name: (Path(sources) / name / "version").read_text().strip() for name in LICENSES}
+    hashes = {name: (Path(sources) / name / "dsc").read_text().strip() for name in LICENSES}
     named = ", ".join(f"{name} {found}" for name, found in sorted(versions.items()))
     readme = README.format(distribution=distribution, sources=named)
     wheel = f"Wheel-Version: 1.0\nGenerator: headrace\nRoot-Is-Purelib: false\nTag: {tag}\n"
@@ -116,7 +118,7 @@ def main(arch: str, sources: str, stage: str, out: str) -> None:
     files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     for name, (_, text) in LICENSES.items():
         files[f"{info}/licenses/{name}/{text}"] = (Path(sources) / name / "tree" / text).read_bytes()
-    files[f"{info}/sboms/headrace-video.cdx.json"] = bill(version, versions, distribution).encode()
+    files[f"{info}/sboms/headrace-video.cdx.json"] = bill(version, versions, hashes, distribution).encode()
     write(Path(out) / f"headrace_video-{version}-{tag}.whl", files, info)
 
 

@@ -3,7 +3,7 @@
 # Copyright The Headrace authors
 # Builds the wheel of the package headrace-video in dist/: libheadrace_video.so with libavcodec and libavutil, whose
 # licence is the LGPL 2.1 and which have nothing but the decoders that are used, and dav1d inside libavcodec. They come
-# from the source packages of the Debian (or Ubuntu) that this machine runs. Usage: tools/wheel/video.sh ARCH, after
+# from the source packages that sources.txt lists. Usage: tools/wheel/video.sh ARCH, after
 # libraries.sh ARCH. It needs meson, ninja and nasm
 set -eu
 cd "$(dirname "$0")/../.."
@@ -17,25 +17,9 @@ jobs=$(nproc)
 suffix=_headrace # of the libraries' names, so that they are never those of another package
 decoders=h264,hevc,vp8,vp9,mpeg4,mjpeg,libdav1d
 
-die() {
-    echo "video: $*" >&2
-    exit 1
-}
+tools/wheel/sources.sh "$sources/video" ffmpeg dav1d
 
-export APT_CONFIG="$sources/apt/apt.conf"
-for library in ffmpeg dav1d; do
-    [ ! -f "$sources/video/$library/version" ] || continue
-    rm -rf "$sources/video/$library"
-    mkdir -p "$sources/video/$library"
-    for version in $(apt-cache showsrc --only-source "$library" | sed -n 's/^Version: //p' | sort -rVu); do
-        (cd "$sources/video/$library" && apt-get source -qq --only-source "$library=$version" >>"$sources/apt/log" 2>&1) &&
-            break
-    done
-    mv "$sources/video/$library"/*/ "$sources/video/$library/tree" || die "the source package $library cannot be had"
-    printf '%s\n' "$version" >"$sources/video/$library/version"
-done
-
-state="$(cat tools/wheel/video.sh "$toolchain/state" "$sources"/video/*/version | sha256sum)"
+state="$(cat tools/wheel/video.sh "$toolchain/state" "$sources"/video/*/version "$sources"/video/*/dsc | sha256sum)"
 if [ "$state" != "$(cat "$out/state" 2>/dev/null)" ]; then
     rm -rf "$build" "$out"
     mkdir -p "$build" "$out"
