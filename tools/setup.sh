@@ -147,18 +147,17 @@ locked() { printf 'tools/requirements/%s.lock' "$1"; }
 # install NAME: installs the packages of a lock file into .venv, if it has changed. The first ones come with pip; uv
 # takes a fifth of the time, but is larger than all of them together.
 install() {
-    lock=$(locked "$1")
-    cmp -s "$lock" ".venv/.$1" && return 0
+    cmp -s "$(locked "$1")" ".venv/.$1" && return 0
     case $1 in
-    build | uv)
-        "$venv_python" -m pip install -q --disable-pip-version-check --no-compile --require-hashes -r "$lock" </dev/null
-        ;;
-    *)
-        install uv && say "setup: installing the packages of tools/requirements/$1.txt" &&
-            uv pip install -q --require-hashes --python "$venv_python" -r "$lock"
-        ;;
-    esac || return 1
-    cp "$lock" ".venv/.$1"
+    build | uv) install_with "$1" "$venv_python" -m pip install --disable-pip-version-check --no-compile ;;
+    *) install uv && install_with "$1" uv pip install --python "$venv_python" ;;
+    esac
+}
+install_with() { # install_with NAME COMMAND...
+    installed=$1
+    shift
+    say "setup: installing the packages of tools/requirements/$installed.txt"
+    "$@" -q --require-hashes -r "$(locked "$installed")" </dev/null && cp "$(locked "$installed")" ".venv/.$installed"
 }
 uv() { # with pip's index, which uv does not ask for
     index=${PIP_INDEX_URL:-$("$venv_python" -m pip config get global.index-url 2>/dev/null || true)}
