@@ -10,19 +10,34 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Allocations before the one that fails; negative: none fails. Written only by tests. */
-static atomic_int_least64_t fail_countdown = -1;
+struct hr_alloc_count {
+    atomic_int_least64_t left; /* allocations before the one that fails; negative: none fails */
+};
+
+static _Thread_local hr_alloc_count own;
+static _Thread_local hr_alloc_count *count; /* NULL: no test has asked for failures */
 
 void hr_alloc_fail_after(int64_t n)
 {
-    atomic_store(&fail_countdown, n < 0 ? -1 : n);
+    count = &own;
+    atomic_store(&own.left, n < 0 ? -1 : n);
+}
+
+hr_alloc_count *hr_alloc_shared(void)
+{
+    return count;
+}
+
+void hr_alloc_share(hr_alloc_count *of)
+{
+    count = of;
 }
 
 static bool injected_failure(void)
 {
-    if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) < 0)
+    if (!count || atomic_load_explicit(&count->left, memory_order_relaxed) < 0)
         return false;
-    return atomic_fetch_sub(&fail_countdown, 1) == 0;
+    return atomic_fetch_sub(&count->left, 1) == 0;
 }
 
 bool hr_size_mul(size_t a, size_t b, size_t *out)
