@@ -13,7 +13,7 @@
 
 #include "core/core.h"
 #include "exec/state.h"
-#include "graph/graph.h"
+#include "graph/value.h"
 #include "headrace/headrace.h"
 #include "waiting.h"
 

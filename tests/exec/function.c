@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "exec/fixture.h"
+#include "exec/iteration.h"
 #include "test.h"
 
 #define BATCH 5
@@ -341,13 +342,15 @@ static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t dept
     return status;
 }
 
-/* The expected number of calls has been made, no more are allowed, and all workers wait. */
+/* Whether the expected number of calls has been made, and no other is allowed: of `depth`
+ * iterations in flight, those that were asked for are done. */
 static bool settled(hr_pipeline *p, atomic_int *calls, int expected)
 {
-    if (atomic_load(calls) < expected || fixture_waiting(p) < p->worker_count)
-        return false;
     pthread_mutex_lock(&p->lock);
-    bool last = p->ordered_end == expected;
+    bool last = atomic_load(calls) >= expected && !p->schedule_due && !p->scheduling &&
+                p->in_flight == p->options.prefetch_queue_depth;
+    for (const hr_iteration *it = p->first; it; it = it->next)
+        last = last && (it->done || (it->tasks > 0 && it->number >= p->ordered_end));
     pthread_mutex_unlock(&p->lock);
     return last;
 }

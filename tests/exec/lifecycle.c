@@ -109,9 +109,9 @@ TEST(waiting_takes_nothing)
 }
 
 /* What the workers do when a batch is taken. */
-typedef enum state { ANYTHING, POLL, SLEEP, STATES } state;
+typedef enum workers_state { ANYTHING, POLL, SLEEP, STATES } workers_state;
 
-static bool workers_are(hr_pipeline *p, state wanted)
+static bool workers_are(hr_pipeline *p, workers_state wanted)
 {
     pthread_mutex_lock(&p->lock);
     bool wait = p->waiting == p->worker_count, poll = p->lookout;
@@ -131,7 +131,7 @@ TEST(idle_workers_go_on)
         hr_pipeline_options options = fixture_options(4, depth);
         options.prefetch_queue_depth = depth;
         CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
-        for (state s = ANYTHING; s < STATES; s++) {
+        for (workers_state s = ANYTHING; s < STATES; s++) {
             hr_outputs *out = NULL;
             if (s == POLL && depth == 1) /* then nobody does */
                 continue;
