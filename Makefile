@@ -11,7 +11,7 @@ PY = .venv/bin/python
 BUILD = build/dev
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help all build demo test test-dali wheel wheel-aarch64 bench docs check clean distclean
+.PHONY: help all build demo test test-dali wheel wheel-aarch64 bench bench-kernels docs check clean distclean
 
 help:
 	@echo "make demo        run the training pipeline on sample photographs (or on DATA=folder)"
@@ -20,6 +20,7 @@ help:
 	@echo "make build       build and install into .venv"
 	@echo "make wheel       build a self-contained wheel in dist/ (make wheel-aarch64: for 64-bit Arm)"
 	@echo "make bench       measure Headrace, DALI and torchvision (on DATA=folder)"
+	@echo "make bench-kernels  time every kernel at each CPU level (BASE=file: and compare with its earlier output)"
 	@echo "make docs        build the documentation in build/docs/html"
 	@echo "make check       check formatting, include directions and licence headers"
 	@echo "make clean       remove builds (distclean: also .venv and caches)"
@@ -56,6 +57,12 @@ wheel-aarch64:
 bench:
 	@$(SETUP) system venv test peers install
 	@$(PY) bench/compare.py $${DATA:+--data "$$DATA"} $(ARGS)
+
+bench-kernels:
+	@$(SETUP) system
+	@cmake -S . -B build/kernels -G Ninja >&2
+	@cmake --build build/kernels --target test_kernels_levels >&2
+	@build/kernels/tests/test_kernels_levels --bench $(BASE)
 
 docs:
 	@$(SETUP) system venv docs install

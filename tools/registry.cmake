@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Writes the registries of operators, codecs and demuxers, sorted by name. They contain every table that is defined at
-# the start of a line as `const hr_op_def hr_op_NAME`, `const hr_codec hr_codec_NAME` or `const hr_demuxer
-# hr_demuxer_NAME` in the given sources. Also writes the names of the CUDA module's operators, from the HR_CUDA_OP
-# lines of its sources.
+# Writes the registries of operators, codecs and demuxers, sorted by name. They contain every table that the given
+# sources define at the start of a line as `const hr_op_def hr_op_NAME =`, `const hr_codec hr_codec_NAME =` or `const
+# hr_demuxer hr_demuxer_NAME =`; where these lines are broken does not matter. Also writes the names of the CUDA module's
+# operators, from the HR_CUDA_OP lines of its sources. tools/check/registered.py finds tables that are elsewhere.
 function(collect result pattern)
+  string(REPLACE " " "[ \n]+" pattern "\nconst ${pattern}([a-z0-9_]+) =")
   set(names)
   foreach(file IN LISTS ARGN)
-    file(STRINGS ${file} lines REGEX "^const ${pattern}[a-z0-9_]+ = {")
-    foreach(line IN LISTS lines)
-      string(REGEX REPLACE "^const [a-z_]+ ([a-z0-9_]+) = .*" "\\1" name "${line}")
+    file(READ ${file} text)
+    string(REGEX MATCHALL "${pattern}" tables "${text}")
+    foreach(table IN LISTS tables)
+      string(REGEX REPLACE ".*[ \n](hr_[a-z0-9_]+)[ \n]+=" "\\1" name "${table}")
       list(APPEND names ${name})
     endforeach()
   endforeach()
@@ -44,9 +46,10 @@ foreach(kind IN ITEMS ops codecs demuxers)
 endforeach()
 set(names)
 foreach(file IN LISTS CUDA_OPS)
-  file(STRINGS ${file} lines REGEX "^HR_CUDA_OP\\(")
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^HR_CUDA_OP\\([^,]+, (\"[^\"]+\").*" "\\1" name "${line}")
+  file(READ ${file} text_of_file)
+  string(REGEX MATCHALL "\nHR_CUDA_OP\\([^,]+,[ \n]+\"[^\"]+\"" operators "${text_of_file}")
+  foreach(operator IN LISTS operators)
+    string(REGEX REPLACE ".*(\"[^\"]+\")" "\\1" name "${operator}")
     list(APPEND names ${name})
   endforeach()
 endforeach()

@@ -10,19 +10,34 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Allocations before the one that fails; negative: none fails. Written only by tests. */
-static atomic_int_least64_t fail_countdown = -1;
+struct hr_alloc_count {
+    atomic_int_least64_t left; /* allocations before the one that fails; negative: none fails */
+};
+
+static _Thread_local hr_alloc_count own_count;
+static _Thread_local hr_alloc_count *used; /* NULL: no test has asked for failures */
 
 void hr_alloc_fail_after(int64_t n)
 {
-    atomic_store(&fail_countdown, n < 0 ? -1 : n);
+    used = &own_count;
+    atomic_store(&own_count.left, n < 0 ? -1 : n);
+}
+
+hr_alloc_count *hr_alloc_shared(void)
+{
+    return used;
+}
+
+void hr_alloc_share(hr_alloc_count *of)
+{
+    used = of;
 }
 
 static bool injected_failure(void)
 {
-    if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) < 0)
+    if (!used || atomic_load_explicit(&used->left, memory_order_relaxed) < 0)
         return false;
-    return atomic_fetch_sub(&fail_countdown, 1) == 0;
+    return atomic_fetch_sub(&used->left, 1) == 0;
 }
 
 bool hr_size_mul(size_t a, size_t b, size_t *out)

@@ -14,8 +14,15 @@
 #define HR_PAD 64
 
 /* Every allocation of the library goes through hr_calloc, hr_realloc, hr_strdup or mmap, so that a
- * test can make one fail: the n-th allocation from now, once (0: the next; < 0: never). */
+ * test can make one fail: the n-th allocation from now, once (0: the next; < 0: never). Counts
+ * allocations of the calling thread and of the library's threads that it has started since its
+ * first call (hr_thread_create); other threads neither count nor fail. The calling thread must
+ * outlive the threads that it starts. */
 void hr_alloc_fail_after(int64_t n);
+/* The count of this thread, or NULL; and makes this thread use the count of another one. */
+typedef struct hr_alloc_count hr_alloc_count;
+hr_alloc_count *hr_alloc_shared(void);
+void hr_alloc_share(hr_alloc_count *of);
 
 /* ---- arena: one thread ---- */
 hr_status hr_arena_create(hr_arena **out, hr_error *error);

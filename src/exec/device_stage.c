@@ -4,6 +4,7 @@
  * the consumer. */
 #include "exec/device_stage.h"
 
+#include "core/thread.h"
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
 #include "exec/trace.h"
@@ -225,7 +226,7 @@ static hr_status start_completion(hr_pipeline *p, hr_error *error)
     pthread_cond_init(&p->completion->work, NULL);
     if (p->options.run_here)
         return HR_STATUS_OK;
-    int code = pthread_create(&p->completion->thread, NULL, completion_main, p);
+    int code = hr_thread_create(&p->completion->thread, completion_main, p);
     if (code)
         return hr_fail_errno(error, code, "cannot start the completion thread");
     p->completion->started = true;

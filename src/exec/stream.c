@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/thread.h"
 #include "exec/iteration.h"
 #include "exec/stream.h"
 #include "exec/trace.h"
@@ -215,7 +216,7 @@ static hr_status start(hr_pipeline *p, int32_t source, hr_error *error)
             return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory");
     }
     pthread_cond_init(&s->room, NULL);
-    s->started = pthread_create(&s->thread, NULL, stream_main, s) == 0;
+    s->started = hr_thread_create(&s->thread, stream_main, s) == 0;
     if (s->started)
         return HR_STATUS_OK;
     pthread_cond_destroy(&s->room);

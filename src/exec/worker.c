@@ -3,6 +3,7 @@
 /* Workers. Each takes the oldest task, whichever iteration it belongs to. */
 #include <string.h>
 
+#include "core/thread.h"
 #include "device/device.h"
 #include "exec/affinity.h"
 #include "exec/device_batch.h"
@@ -224,8 +225,7 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
     if (p->options.set_affinity)
         HR_TRY(pin_workers(p, error));
     for (; !p->options.run_here && p->started < p->worker_count; p->started++)
-        if (pthread_create(&p->workers[p->started].thread, NULL, worker_main,
-                           &p->workers[p->started]))
+        if (hr_thread_create(&p->workers[p->started].thread, worker_main, &p->workers[p->started]))
             return hr_fail(error, HR_STATUS_ERROR,
                            "num_threads: only %d of %d threads could be started", p->started,
                            p->worker_count);

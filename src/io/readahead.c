@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/note.h"
+#include "core/thread.h"
 #include "io/cache.h"
 #include "io/open_files.h"
 #include "io/storage.h"
@@ -323,7 +324,7 @@ static void *thread_main(void *context);
 /* Lock held. */
 static bool add_thread(hr_readahead *ra)
 {
-    if (pthread_create(&ra->threads[ra->thread_count], NULL, thread_main, ra) != 0)
+    if (hr_thread_create(&ra->threads[ra->thread_count], thread_main, ra) != 0)
         return false;
     ra->thread_count++;
     return true;

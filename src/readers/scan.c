@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "io/storage.h"
 #include "readers/scan_cache.h"
 
@@ -158,7 +159,7 @@ static hr_status scan_all(const hr_strings *paths, const hr_scanner *scanner, bo
         int32_t count = 0;
         int64_t most = HR_MIN((int64_t)MAX_THREADS, sysconf(_SC_NPROCESSORS_ONLN));
         while (count < HR_MIN(most, paths->n) - 1 &&
-               pthread_create(&threads[count], NULL, work, &j) == 0)
+               hr_thread_create(&threads[count], work, &j) == 0)
             count++;
         work(&j);
         for (int32_t i = 0; i < count; i++)

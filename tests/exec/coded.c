@@ -18,7 +18,7 @@ static uint64_t read_epoch(hr_pipeline *p, hr_error *error)
     uint64_t sum = 0;
     for (int i = 0; i < FILES; i += 4) {
         hr_outputs *out;
-        if (hr_pipeline_run(p, 20000, &out, error) != HR_STATUS_OK)
+        if (hr_pipeline_run(p, HANG_MS, &out, error) != HR_STATUS_OK)
             return 0;
         for (int k = 0; k < 4; k++)
             sum += fixture_hash(hr_batch_tensor(hr_outputs_batch(out, 0), k));

@@ -412,7 +412,6 @@ TEST(workers_run_near_the_gpu)
     CHECK(dlopen(HR_FAKE_NVML, RTLD_NOW | RTLD_GLOBAL) != NULL);
     for (int cpu = 0; cpu < 2; cpu++) {
         char text[16];
-        int pinned = 0;
         hr_pipeline *p = NULL;
         hr_outputs *o = NULL;
         if (!CPU_ISSET(cpu, &set))
@@ -422,9 +421,7 @@ TEST(workers_run_near_the_gpu)
         CHECK_OK(open_pipeline(&f, 3, true, &p, &error), error);
         CHECK_OK(hr_pipeline_run(p, -1, &o, &error), error);
         hr_outputs_unref(o);
-        for (int i = 0; i < 200 && pinned < 3; i++, usleep(1000)) /* threads pin themselves */
-            pinned = pinned_threads(cpu);
-        CHECK(pinned >= 3); /* and the streams' threads, which inherit it */
+        WAIT_FOR(pinned_threads(cpu) >= 3); /* and the streams' threads, which inherit it */
         hr_pipeline_destroy(p);
     }
     fixture_remove(&f);

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "exec/state.h"
+#include "graph/value.h"
 #include "headrace/headrace.h"
+#include "waiting.h"
 
 typedef struct fixture {
     char dir[64];
@@ -82,6 +85,8 @@ typedef struct fixture_graph {
     int64_t cache_size;
     bool images; /* outputs: images (random crop, 16 x 16 float CHW, mirrored) and labels; otherwise
                     bytes, labels */
+    const hr_op_def *last; /* unless NULL: an operator of the test that the first output goes
+                              through */
 } fixture_graph;
 
 static inline hr_arg_value fixture_int(const char *name, int64_t v)
@@ -134,6 +139,11 @@ static inline hr_status fixture_graph_make(const fixture *f, const fixture_graph
     first = reader;
     if (o->images)
         HR_TRY(fixture_images(*out, reader, &first, error));
+    if (o->last) {
+        hr_edge in = {first, 0};
+        hr_node_desc last = {.op = o->last->name, .inputs = &in, .input_count = 1};
+        HR_TRY(hr__graph_add(*out, o->last, &last, &first, error));
+    }
     hr_edge outputs[] = {{first, 0}, {reader, 1}};
     return hr_graph_set_outputs(*out, outputs, 2, error);
 }
@@ -159,6 +169,15 @@ static inline hr_pipeline_options fixture_options(int batch_size, int threads)
     options.num_threads = threads;
     options.seed = 7;
     return options;
+}
+
+/* How many workers wait because there is nothing to do. */
+static inline int32_t fixture_waiting(hr_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int32_t count = p->waiting;
+    pthread_mutex_unlock(&p->lock);
+    return count;
 }
 
 /* Number of the file that a sample came from ("class1/f0012.ppm"). */

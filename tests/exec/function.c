@@ -3,10 +3,9 @@
 /* Functions of the caller: called in order, one iteration at a time, with the results in the right
  * samples; failures, destruction in mid-flight, and memory ownership. */
 #include <stdatomic.h>
-#include <time.h>
 
-#include "core/core.h"
-#include "headrace/headrace.h"
+#include "exec/fixture.h"
+#include "exec/iteration.h"
 #include "test.h"
 
 #define BATCH 5
@@ -16,7 +15,8 @@ typedef struct caller { /* not locked: TSan reports calls that run at the same t
     bool short_of_one, out_of_order, fail_alone;
     hr_on_error on_error;
     bool strided, in_place; /* how it returns its results */
-    atomic_int released;
+    atomic_int released, inside;
+    hr_pipeline *pipeline; /* whose workers call it */
 } caller;
 
 static void caller_release(void *context)
@@ -40,12 +40,23 @@ static hr_status make_in_place(caller *c, hr_function_call *call, hr_error *erro
     return host && twice ? HR_STATUS_OK : HR_STATUS_ERROR;
 }
 
-/* Output: the sample's number twice as int32, after a sleep that lets iterations pile up. */
-static hr_status caller_call(void *context, hr_function_call *call, hr_error *error)
+/* Lets iterations pile up: until the other workers have nothing to do, or are called as well. */
+static void pile_up(caller *c)
 {
-    caller *c = context;
+    hr_pipeline *p = c->pipeline;
+    bool more = true;
+    for (int pauses = 0; more && atomic_load(&c->inside) == 1;) {
+        pthread_mutex_lock(&p->lock);
+        more = !p->stop && p->waiting < p->worker_count - 1;
+        pthread_mutex_unlock(&p->lock);
+        more = more && waiting_pause(&pauses);
+    }
+}
+
+/* Output: the sample's number twice as int32. */
+static hr_status call_alone(caller *c, hr_function_call *call, hr_error *error)
+{
     int32_t n = hr_function_samples(call);
-    nanosleep(&(struct timespec){0, 200000}, NULL);
     c->calls++;
     if (c->in_place)
         return make_in_place(c, call, error);
@@ -81,6 +92,18 @@ static hr_status caller_call(void *context, hr_function_call *call, hr_error *er
     bool outside = hr_function_input(call, 1, 0) || hr_function_input(call, 0, n) ||
                    hr_function_inputs(call) != 1 || hr_function_outputs(call) != 1;
     return outside ? HR_STATUS_ERROR : HR_STATUS_OK;
+}
+
+static hr_status caller_call(void *context, hr_function_call *call, hr_error *error)
+{
+    caller *c = context;
+    atomic_fetch_add(&c->inside, 1);
+    pile_up(c);
+    if (atomic_load(&c->inside) > 1)
+        c->out_of_order = true;
+    hr_status status = call_alone(c, call, error);
+    atomic_fetch_sub(&c->inside, 1);
+    return status;
 }
 
 /* external_source -> python_function -> cast; outputs: the function's and the cast's. */
@@ -123,6 +146,7 @@ static hr_status pipeline_make(hr_pipeline **out, caller *c, hr_error *error)
     if (status == HR_STATUS_OK)
         status = hr_pipeline_create(out, graph, &options, error);
     hr_graph_destroy(graph);
+    c->pipeline = *out; /* nothing is called before the first run */
     return status;
 }
 
@@ -318,13 +342,17 @@ static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t dept
     return status;
 }
 
-/* Waits for the expected number of calls, and then whether more follow. */
-static int settled(atomic_int *calls, int expected)
+/* Whether the expected number of calls has been made, and no other is allowed: of `depth`
+ * iterations in flight, those that were asked for are done. */
+static bool settled(hr_pipeline *p, atomic_int *calls, int expected)
 {
-    for (int i = 0; i < 2000 && atomic_load(calls) < expected; i++)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    nanosleep(&(struct timespec){0, 10000000}, NULL);
-    return atomic_load(calls);
+    pthread_mutex_lock(&p->lock);
+    bool last = atomic_load(calls) >= expected && !p->schedule_due && !p->scheduling &&
+                p->in_flight == p->options.prefetch_queue_depth;
+    for (const hr_iteration *it = p->first; it; it = it->next)
+        last = last && (it->done || (it->tasks > 0 && it->number >= p->ordered_end));
+    pthread_mutex_unlock(&p->lock);
+    return last;
 }
 
 /* As in DALI: `depth` calls when the first batch is requested, and one more for each later one.
@@ -337,14 +365,17 @@ TEST(calls_run_ahead_by_depth)
         hr_error error = {0};
         hr_outputs *outputs;
         CHECK_OK(endless_make(&p, &calls, depth, &error), error);
-        CHECK(settled(&calls, 0) == 0);
+        WAIT_FOR(settled(p, &calls, 0));
+        CHECK(calls == 0);
         for (int32_t k = 0; k < 4; k++) {
             CHECK_OK(hr_pipeline_run(p, -1, &outputs, &error), error);
             hr_outputs_unref(outputs);
-            CHECK(settled(&calls, depth + k) == depth + k);
+            WAIT_FOR(settled(p, &calls, depth + k));
+            CHECK(calls == depth + k);
         }
         CHECK_OK(hr_pipeline_wait(p, -1), error);
-        CHECK(settled(&calls, depth + 4) == depth + 4);
+        WAIT_FOR(settled(p, &calls, depth + 4));
+        CHECK(calls == depth + 4);
         hr_pipeline_destroy(p);
     }
 }

@@ -214,10 +214,10 @@ static int pinned_with(const fixture *f, const char *mask, bool set_affinity, in
     unsetenv("HEADRACE_AFFINITY_MASK");
     if (status != HR_STATUS_OK)
         return -1;
-    int count = 0;
-    for (int i = 0; i < 100 && count < 2;
-         i++, usleep(1000)) /* workers pin themselves when they start */
-        count = pinned_threads(cpu);
+    int pauses = 0; /* workers pin themselves before they work or wait */
+    while (fixture_waiting(p) < 2 && waiting_pause(&pauses))
+        ;
+    int count = pinned_threads(cpu);
     hr_pipeline_destroy(p);
     return count;
 }

@@ -3,7 +3,6 @@
 /* Streams: order, ends of batches and epochs, checkpoints behind every batch, bad samples, waits
  * that are cancelled. */
 #include <pthread.h>
-#include <time.h>
 
 #include "exec/fixture.h"
 #include "graph/graph.h"
@@ -249,7 +248,7 @@ static void run_text(hr_pipeline *p, bool randoms, char *text)
 {
     hr_outputs *o = NULL;
     text[0] = '\0';
-    hr_status status = hr_pipeline_run(p, 20000, &o, &error);
+    hr_status status = hr_pipeline_run(p, HANG_MS, &o, &error);
     if (status != HR_STATUS_OK) {
         sprintf(text, "%s ", hr_status_name(status));
         return;
@@ -501,13 +500,6 @@ TEST(an_epoch_of_bad_samples_ends)
 
 /* ---- waits ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 TEST(a_stream_that_waits_delays_nothing_else_and_is_cancelled)
 {
     for (int32_t at = 0; at < 10; at += 3) {
@@ -516,16 +508,14 @@ TEST(a_stream_that_waits_delays_nothing_else_and_is_cancelled)
         hr_pipeline_options options = fixture_options(3, 1);
         CHECK_OK(open_stream(&(plan){.arg = "wait", .value = at}, &options, &p), error);
         for (int32_t i = 0; i < at / 3; i++) {
-            CHECK_OK(hr_pipeline_run(p, 20000, &o, &error), error);
+            CHECK_OK(hr_pipeline_run(p, HANG_MS, &o, &error), error);
             CHECK(number_at(o, 2) == 3 * i + 2);
             hr_outputs_unref(o);
         }
         CHECK(hr_pipeline_run(p, 20, &o, &error) == HR_STATUS_TIMEOUT);
         CHECK(hr_pipeline_wait(p, 0) == HR_STATUS_TIMEOUT);
         CHECK(hr_pipeline_pending(p) == 0);
-        int64_t start = now_ms();
-        hr_pipeline_destroy(p);
-        CHECK(now_ms() - start < 5000);
+        hr_pipeline_destroy(p); /* returns: without cancelling it would wait forever */
     }
 }
 
@@ -562,7 +552,7 @@ TEST(a_stream_goes_with_a_reader_and_with_what_is_fed)
     hr_pipeline_options options = fixture_options(4, 2);
     CHECK_OK(hr_pipeline_create(&p, g, &options, &error), error);
     hr_graph_destroy(g);
-    CHECK(hr_pipeline_run(p, 1000, &o, &error) == HR_STATUS_INDEX); /* not fed */
+    CHECK(hr_pipeline_run(p, HANG_MS, &o, &error) == HR_STATUS_INDEX); /* not fed */
     for (int32_t i = 0; i < 8; i++) {
         int32_t size = i % 4 == 2 ? 3 : 4, values[4] = {i, i, i, i};
         hr_tensor t[4];
@@ -572,13 +562,13 @@ TEST(a_stream_goes_with_a_reader_and_with_what_is_fed)
             t[k].data = &values[k];
         }
         if (i % 4 == 3) {
-            CHECK(hr_pipeline_run(p, 20000, &o, &error) == HR_STATUS_END);
+            CHECK(hr_pipeline_run(p, HANG_MS, &o, &error) == HR_STATUS_END);
             continue;
         }
         CHECK_OK(hr_batch_create(&batch, t, size, false, &error), error);
         CHECK_OK(hr_pipeline_feed(p, fed, &batch, 1, &error), error);
         hr_batch_unref(batch);
-        CHECK_OK(hr_pipeline_run(p, 20000, &o, &error), error);
+        CHECK_OK(hr_pipeline_run(p, HANG_MS, &o, &error), error);
         CHECK(hr_batch_size(hr_outputs_batch(o, 0)) == size);
         for (int32_t k = 0; k < size; k++) {
             CHECK(fixture_number(o, k) == position++ % 24);
@@ -602,10 +592,11 @@ TEST(a_lack_of_memory_loses_no_place)
         hr_outputs *o;
         int32_t last = NONE;
         hr_pipeline_options options = fixture_options(3, 2);
+        hr_alloc_fail_after(-1); /* known to the threads that are started now */
         CHECK_OK(open_stream(&(plan){0}, &options, &p), error);
         hr_alloc_fail_after(n);
         for (int i = 0; i < 9; i++) {
-            hr_status status = hr_pipeline_run(p, 20000, &o, &error);
+            hr_status status = hr_pipeline_run(p, HANG_MS, &o, &error);
             CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY ||
                   status == HR_STATUS_END);
             failures += status == HR_STATUS_NO_MEMORY;

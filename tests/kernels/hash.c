@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The keyed hash: every level against the definition written out plainly, and that contents are
- * told apart by every bit of them, by their size and by the key. `--bench` prints its speed. */
+ * told apart by every bit of them, by their size and by the key. */
 #include "test.h"
 
 #include "kernels/kernels.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LARGEST = 3 * HR_HASH_BLOCK + 100 };
 #define PRIME (((uint64_t)1 << 61) - 1)
@@ -147,34 +146,4 @@ TEST(order_size_and_key_count)
     CHECK(!same(h, k->hash(&key, data, 200)));
 }
 
-static int bench(void)
-{
-    fill();
-    size_t size = 110000, rounds = 20000;
-    uint8_t *p = calloc(size, 1);
-    uint64_t sum = 0;
-    for (int i = 0; i < 3; i++) {
-        const hr_kernels *k = hr_kernels_get(wanted[i]);
-        clock_t start = clock();
-        for (size_t n = 0; n < rounds; n++) {
-            p[n % size]++;
-            sum += k->hash(&key, p, size).word[0];
-        }
-        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-        printf("%s: %.2f us for %zu bytes, %.1f GB/s\n", k->name, 1e6 * seconds / (double)rounds,
-               size, 1e-9 * (double)(size * rounds) / seconds);
-    }
-    printf("%llx\n", (unsigned long long)sum);
-    free(p);
-    return 0;
-}
-
-int run_tests(int argc, char **argv);
-#define main run_tests
 TEST_MAIN
-#undef main
-
-int main(int argc, char **argv)
-{
-    return argc > 1 && strcmp(argv[1], "--bench") == 0 ? bench() : run_tests(argc, argv);
-}

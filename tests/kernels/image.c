@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Every CPU level of the pixel kernels against base, on random sizes, with guard bytes before and
- * behind what is written; base itself against plain arithmetic. `--bench` prints nanoseconds a call
- * for each level. */
+ * behind what is written; base itself against plain arithmetic. */
 #include "test.h"
 
+#include "core/core.h"
 #include "core/rounding.h"
-#include "image/program.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { GUARD = 64, ROUNDS = 300 };
 
@@ -540,152 +538,4 @@ TEST(conversions)
     free(first);
 }
 
-/* ---- --bench ---- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-enum { SRC_H = 401, SRC_W = 468, SIDE = 224, CROPS = 200 };
-
-typedef struct crop {
-    int32_t h, w;
-} crop;
-
-/* Windows as random_resized_crop draws them: 8 % to 100 % of the area, ratio 3/4 to 4/3. */
-static crop random_crop(void)
-{
-    for (;;) {
-        double area = SRC_H * SRC_W * (0.08 + 0.92 * (rnd() & 0xffffff) / 16777216.0);
-        double ratio = exp(log(0.75) + (rnd() & 0xffffff) / 16777216.0 * log(16.0 / 9));
-        crop c = {(int32_t)sqrt(area / ratio), (int32_t)sqrt(area * ratio)};
-        if (c.h >= 1 && c.w >= 1 && c.h <= SRC_H && c.w <= SRC_W)
-            return c;
-    }
-}
-
-static void bench_crop(const hr_kernels *k, hr_arena *arena, const uint8_t *src, crop c, void *out)
-{
-    static const float mean[3] = {123.675f, 116.28f, 103.53f};
-    static const float mul[3] = {1 / 58.395f, 1 / 57.12f, 1 / 57.375f};
-    hr_tensor t = {.data = (void *)src, .shape = {3, {SRC_H, SRC_W, 3}}};
-    hr_image_program p;
-    hr_op_call call = {.arena = arena, .kernels = k};
-    hr_resample_axis y = {
-        .hi = c.h, .out = SIDE, .interp = HR_INTERP_TRIANGULAR, .antialias = true};
-    hr_resample_axis x = {
-        .hi = c.w, .out = SIDE, .interp = HR_INTERP_TRIANGULAR, .antialias = true};
-    hr_window window = {(SRC_H - c.h) / 2, (SRC_W - c.w) / 2, c.h, c.w};
-    hr_program_from_tensor(&p, &t, "HWC", NULL);
-    hr_program_crop(&p, window, NULL, 0, NULL);
-    hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, NULL);
-    hr_program_flip(&p, c.h & 1, false, false, NULL);
-    hr_program_normalize(&p, mean, mul, 3, HR_DTYPE_FLOAT, NULL);
-    hr_program_output(&p, "CHW", 0, NULL, 0, NULL);
-    hr_program_run(&p, &call, out, NULL);
-}
-
-static void bench_programs(const hr_kernels *k)
-{
-    uint8_t *src = random_bytes(SRC_H * SRC_W * 3);
-    float *out = malloc(3 * SIDE * SIDE * sizeof(float));
-    hr_arena *arena;
-    hr_arena_create(&arena, NULL);
-    random_state = 88172645463325252u;
-    double pixels = 0, best = 1e30;
-    crop crops[CROPS];
-    for (int i = 0; i < CROPS; i++) {
-        crops[i] = random_crop();
-        pixels += (double)crops[i].h * crops[i].w;
-    }
-    for (int round = 0; round < 5; round++) {
-        double start = now();
-        for (int i = 0; i < CROPS; i++)
-            bench_crop(k, arena, src, crops[i], out);
-        double took = (now() - start) / CROPS;
-        best = took < best ? took : best;
-    }
-    printf("%-4s  crop of %.0f kpx -> 224 x 224 x 3 float CHW: %8.0f ns an image\n", k->name,
-           pixels / CROPS / 1000, best);
-    hr_arena_destroy(arena);
-    free(out);
-    free(src);
-}
-
-static void bench_print(const hr_kernels *k, const char *what, double took)
-{
-    printf("%-4s  %-44s %8.0f ns\n", k->name, what, took);
-}
-
-#define BENCH(k, what, call)                                                                       \
-    do {                                                                                           \
-        double best = 1e30;                                                                        \
-        for (int round = 0; round < 20; round++) {                                                 \
-            double start = now();                                                                  \
-            for (int i = 0; i < 100; i++)                                                          \
-                call;                                                                              \
-            best = fmin(best, (now() - start) / 100);                                              \
-        }                                                                                          \
-        bench_print(k, what, best);                                                                \
-    } while (0)
-
-static void bench_kernels(const hr_kernels *k)
-{
-    static filter_case t;
-    static const float mean[3] = {123.675f, 116.28f, 103.53f}, mul[3] = {0.017f, 0.018f, 0.019f};
-    enum { WIDE = 300, TAPS = 3 };
-    size_t n = WIDE * 3;
-    uint8_t *rows[TAPS], *out = malloc(SIDE * 3 + 64);
-    float *planes = malloc(SIDE * 3 * sizeof(float));
-    int16_t *row = malloc((n + HR_FIX_ROW_PAD) * sizeof(int16_t));
-    int16_t coef[TAPS];
-    for (int i = 0; i < TAPS; i++)
-        rows[i] = random_bytes(n + 64);
-    random_coefs(coef, TAPS, TAPS);
-    BENCH(k, "vfilter_u8 900 elements, 3 taps",
-          k->vfilter_u8(row, (const uint8_t *const *)rows, coef, TAPS, n));
-    t.f = (hr_filter_fix){
-        .out = SIDE, .taps = TAPS, .stride = TAPS + 1, .start = t.start, .coef = t.coef};
-    for (int32_t x = 0; x < SIDE; x++) {
-        t.start[x] = x * (WIDE - TAPS) / SIDE;
-        random_coefs(t.coef + (size_t)x * 4, TAPS, 4);
-    }
-    void *table = aligned_alloc(64, k->hfilter_table_size(&t.f, 3) / 64 * 64 + 64);
-    BENCH(k, "hfilter_table 224 outputs, 3 taps", k->hfilter_table(table, &t.f, 3));
-    t.f.table = table;
-    BENCH(k, "hfilter_u8 224 x 3, 3 taps", k->hfilter_u8(out, row, &t.f, 3));
-    BENCH(k, "norm_u8_chw_f32 224 x 3",
-          k->norm_u8_chw_f32(planes, SIDE, out, SIDE, 3, mean, mul, i & 1));
-    BENCH(k, "norm_u8_chw_f16 224 x 3",
-          k->norm_u8_chw_f16((uint16_t *)planes, SIDE, out, SIDE, 3, mean, mul, i & 1));
-    BENCH(k, "norm_u8_hwc_f32 224 x 3", k->norm_u8_hwc_f32(planes, 3, out, SIDE, 3, mean, mul, 0));
-    free(table);
-    free(row);
-    free(planes);
-    free(out);
-    for (int i = 0; i < TAPS; i++)
-        free(rows[i]);
-}
-
-static int bench(void)
-{
-    find_levels();
-    for (int l = 0; l < level_count; l++) {
-        bench_kernels(levels[l]);
-        bench_programs(levels[l]);
-    }
-    return 0;
-}
-
-int run_tests(int argc, char **argv);
-#define main run_tests
 TEST_MAIN
-#undef main
-
-int main(int argc, char **argv)
-{
-    return argc > 1 && strcmp(argv[1], "--bench") == 0 ? bench() : run_tests(argc, argv);
-}

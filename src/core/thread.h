@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Threads of the library. */
+#ifndef HR_CORE_THREAD_H
+#define HR_CORE_THREAD_H
+
+#include <pthread.h>
+
+/* As pthread_create with default attributes. The new thread also shares the count of
+ * hr_alloc_fail_after with the thread that starts it. */
+int hr_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
+
+#endif
