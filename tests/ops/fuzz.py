@@ -261,14 +261,16 @@ def run(number: int) -> list[Any]:
     return [gave, wrong]
 
 
-def results(chosen: list[str], calls: int = CALLS) -> dict[str, list[str]]:
+def results(
+    chosen: list[str], calls: int = CALLS, run: pool.Run = pool.run
+) -> dict[str, list[str]]:
     """The failed calls by operator. An operator none of whose calls gave a result has failed, too."""
     environment = {"HEADRACE_FUZZ_CALLS": str(calls), "HEADRACE_FUZZ_SEED": SEED}
     listed = jobs(calls)
     numbers = [i for i, (name, _) in enumerate(listed) if name in chosen]
     out: dict[str, list[str]] = {name: [] for name in chosen}
     gave = dict.fromkeys(chosen, 0)
-    for number, answer in pool.run("fuzz:run", numbers, 2, 60.0, environment).items():
+    for number, answer in run("fuzz:run", numbers, 60.0, environment).items():
         name = listed[number][0]
         if isinstance(answer, dict):
             answer = [0, [f"{answer['stage']}: {answer['ended']}: {answer['words'][-600:]}"]]

@@ -461,13 +461,12 @@ def run(number: int) -> list[Any]:
     return [ran, wrong]
 
 
-def results(chains: int = CHAINS) -> tuple[int, list[str]]:
+def results(chains: int = CHAINS, run: pool.Run = pool.run) -> tuple[int, list[str]]:
     """The number of chains that gave a result, and those that failed."""
     environment = {"HEADRACE_FUZZ_SEED": SEED}
     ran, wrong = 0, []
-    for answer in pool.run(
-        "fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment
-    ).values():
+    numbers = list(range(-(-chains // CHUNK)))
+    for answer in run("fuzz_chains:run", numbers, 120.0, environment).values():
         if isinstance(answer, dict):
             wrong.append(f"{answer['ended']}: {answer['words'][-1500:]}\n{answer['stage']}")
         else:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collection import CASES, OURS
-from harness import Case, Engine, Failure, Output
+import grouped
+from collection import CASES, OURS, operator_of
+from harness import Engine, Failure, Output
 
 schema = pytest.importorskip("headrace._graph.schema")
 
@@ -84,10 +85,6 @@ def difference(one: list[Output], other: list[Output] | Failure) -> str:
 WHOLE_BATCH = ("enum_permute_",)  # expressions whose meaning depends on the size of the batch
 
 
-def operator_of(case: Any) -> str:
-    return case.op if isinstance(case, Case) else "_arithmetic"
-
-
 def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
     """One line for every case that does not run, and for every way whose bytes differ from the normal run."""
     for case in cases:
@@ -103,13 +100,8 @@ def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
                 yield f"{case} ({name}): {what}"
 
 
-OPERATORS = sorted({operator_of(case) for case in [*CASES, *OURS]})
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_same_bytes(name: str, headrace: Engine) -> None:
-    cases = [case for case in [*CASES, *OURS] if operator_of(case) == name]
-    cases = cases[:: 1 + len(cases) // 1000]  # only some of thousands of expressions
+@grouped.by_operator([*CASES, *OURS], most=1000)  # only some of thousands of expressions
+def test_same_bytes(cases: list[Any], headrace: Engine) -> None:
     found = list(itertools.islice(differences(headrace, cases), 20))
     assert not found, "\n".join(found)
 

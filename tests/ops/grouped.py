@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Tests of many cases: one test per operator, which runs all cases of the operator and reports all that fail.
+
+    @grouped.by_operator(CASES)
+    def test_something(cases: list[Any]) -> None:
+        grouped.run(cases, lambda case: ...)
+
+tests/conftest.py knows the parameter `cases`: `--case TEXT` keeps the cases whose text contains TEXT, and `--sample N`
+one of N cases.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from collection import operator_of
+from recorded import Unrecorded
+
+DETAILED = 20  # failing cases whose difference is printed; of more, only their names
+_log = logging.getLogger("cases")
+
+
+def by_operator(cases: Iterable[Any], most: int = 10**9) -> pytest.MarkDecorator:
+    """Gives a test the parameter `cases`: in turn, the cases of each operator, at most about `most` of them."""
+    groups: dict[str, list[Any]] = {}
+    for case in cases:
+        groups.setdefault(operator_of(case), []).append(case)
+    some = [listed[:: 1 + len(listed) // most] for listed in groups.values()]
+    return pytest.mark.parametrize("cases", some, ids=groups.keys())
+
+
+def _said(error: Exception) -> str:
+    """The first lines of a difference, indented."""
+    kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+    lines = [line.strip()[:300] for line in f"{kind}{error}".splitlines() if line.strip()]
+    return "\n".join(f"    {line}" for line in lines[:8])
+
+
+def run(cases: Sequence[Any], check: Callable[[Any], None]) -> None:
+    """Calls `check` for every case, also after one has failed.
+
+    A case without a recorded result of DALI skips the test, but only after the others have agreed. Before each case, its
+    name is logged: `python -u -m pytest -n 0 --log-cli-level debug` shows which one ends the process.
+    """
+    failed: list[str] = []
+    unrecorded: list[str] = []
+    for case in cases:
+        _log.debug("%s", case)
+        try:
+            check(case)
+        except Unrecorded:
+            unrecorded.append(str(case))
+        except Exception as error:
+            failed.append(f"{case}" + (f"\n{_said(error)}" if len(failed) < DETAILED else ""))
+    if failed:
+        pytest.fail(f"{len(failed)} of {len(cases)} cases:\n" + "\n".join(failed), pytrace=False)
+    if unrecorded:
+        raise Unrecorded(
+            f"DALI's results of {len(unrecorded)} of {len(cases)} cases are not recorded: run "
+            f"tests/ops/record.py: {'; '.join(unrecorded)[:500]}"
+        )
