@@ -373,7 +373,7 @@ class Chain:
 
     def anything(self, source: int, rng: random.Random) -> Node:
         """Any operator that takes one input, with any arguments."""
-        ops = [op for name in fuzz.names() if (op := _schema.operators()[name]).in_min == 1]
+        ops = [op for name in fuzz.usable() if (op := _schema.operators()[name]).in_min == 1]
         op = rng.choice(ops)
         keys = rng.sample(sorted(op.args), min(len(op.args), rng.randint(0, 2)))
         keys += [key for key, argument in op.args.items() if argument.required and key not in keys]
