@@ -104,24 +104,23 @@ def same(cpu: Output, gpu: Output) -> None:
             np.testing.assert_array_equal(np.signbit(b)[number], np.signbit(a)[number])
 
 
-def differences(cases: list[Any], **options: Any) -> list[str]:
-    """What differs between CPU and GPU. If the cases do not run together, each runs alone, to name the failing one."""
+def differences(cases: list[Any], **options: Any) -> list[tuple[str, str]]:
+    """Cases and what differs between CPU and GPU. If the cases do not run together, each runs alone, to name the failing one."""
     made = both(cases, **options)
     if isinstance(made, Failure):
         alone = [differences([case], **options) for case in cases] if len(cases) > 1 else []
-        return sum(alone, []) or [f"{cases[0]}: {made.kind}: {made.message}"]
+        return sum(alone, []) or [(str(cases[0]), f"{made.kind}: {made.message}")]
     found = []
     for case, cpu, gpu in made:
         try:
             same(cpu, gpu)
         except AssertionError as error:
-            found.append(f"{case}: {error}")
+            found.append((str(case), str(error)))
     return found
 
 
 def check(cases: list[Any], **options: Any) -> None:
-    found = differences(cases, **options)
-    assert not found, "\n".join(found)
+    grouped.fail(differences(cases, **options), len(cases))
 
 
 SUBSCRIPTS = {
@@ -578,7 +577,7 @@ def test_same_bytes(cases: list[Any]) -> None:
         of_size = [seeded(case) for case in cases if case.batch_size() == size]
         for k in range(0, len(of_size), TOGETHER):
             found += differences(of_size[k : k + TOGETHER])
-    assert not found, "\n".join(found)
+    grouped.fail(found, len(cases))
 
 
 @pytest.mark.parametrize("case", [c for c in LARGE if compared(c)], ids=str)

@@ -21,7 +21,7 @@ import pytest
 from collection import operator_of
 from recorded import Unrecorded
 
-DETAILED = 20  # failing cases whose difference is printed; of more, only their names
+DETAILED = 20  # failing cases whose difference is printed; of others, the name
 _log = logging.getLogger("cases")
 
 
@@ -34,31 +34,37 @@ def by_operator(cases: Iterable[Any], most: int = 10**9) -> pytest.MarkDecorator
     return pytest.mark.parametrize("cases", some, ids=groups.keys())
 
 
-def _said(error: Exception) -> str:
-    """The first lines of a difference, indented."""
-    kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-    lines = [line.strip()[:300] for line in f"{kind}{error}".splitlines() if line.strip()]
-    return "\n".join(f"    {line}" for line in lines[:8])
+def fail(failed: Sequence[tuple[str, str]], count: int) -> None:
+    """Fails if there are failed cases, of `count`; lists them all, the first ones with the beginning of what they say."""
+    if not failed:
+        return
+    lines = [f"{len(failed)} of {count} cases:"]
+    for number, (case, said) in enumerate(failed):
+        lines.append(case)
+        if number < DETAILED:
+            told = [line.strip()[:300] for line in said.splitlines() if line.strip()]
+            lines += [f"    {line}" for line in told[:8]]
+    pytest.fail("\n".join(lines), pytrace=False)
 
 
 def run(cases: Sequence[Any], check: Callable[[Any], None]) -> None:
     """Calls `check` for every case, also after one has failed.
 
     A case without a recorded result of DALI skips the test, but only after the others have agreed. Before each case, its
-    name is logged: `python -u -m pytest -n 0 --log-cli-level debug` shows which one ends the process.
+    name is logged: `python -u -m pytest -n 0 --log-cli-level info` shows which one ends the process.
     """
-    failed: list[str] = []
+    failed: list[tuple[str, str]] = []
     unrecorded: list[str] = []
     for case in cases:
-        _log.debug("%s", case)
+        _log.info("%s", case)
         try:
             check(case)
         except Unrecorded:
             unrecorded.append(str(case))
         except Exception as error:
-            failed.append(f"{case}" + (f"\n{_said(error)}" if len(failed) < DETAILED else ""))
-    if failed:
-        pytest.fail(f"{len(failed)} of {len(cases)} cases:\n" + "\n".join(failed), pytrace=False)
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            failed.append((str(case), f"{kind}{error}"))
+    fail(failed, len(cases))
     if unrecorded:
         raise Unrecorded(
             f"DALI's results of {len(unrecorded)} of {len(cases)} cases are not recorded: run "
