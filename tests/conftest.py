@@ -57,8 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--sample", type=int, default=1, metavar="N",
-        help="with --dali, only one of N tests that can also use recorded results, the same ones every time",
+        help="with --dali, only one of N tests or cases that can also use recorded results, the same ones every time",
     )  # fmt: skip
+    parser.addoption("--case", metavar="TEXT", help="only the cases whose text contains TEXT (ops/grouped.py)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,18 +78,34 @@ def _has(item: pytest.Item, name: str) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --dali, the tests that have to do with DALI; without it, all that do not need DALI itself."""
-    live, share = config.getoption("--dali"), config.getoption("--sample")
-    kept, left, unsampled = [], [], []
+    live, share, text = (config.getoption(name) for name in ("--dali", "--sample", "--case"))
+    kept, left, unchosen, unsampled = [], [], [], 0
     for item in items:
         needs, compares = _has(item, "live_dali"), _has(item, "dali")
-        if live and compares and not needs:
-            (unsampled if zlib.crc32(item.nodeid.encode()) % share else kept).append(item)
-        else:
-            (kept if live == needs else left).append(item)
-    if left or unsampled:
-        config.hook.pytest_deselected(items=left + unsampled)
+        if live != needs and not (live and compares):
+            left.append(item)
+            continue
+        cases = _cases(item)
+        chosen = [case for case in cases if not text or case is not item and text in str(case)]
+        if live and not needs:
+            sampled = [case for case in chosen if zlib.crc32(_name(item, case)) % share == 0]
+            unsampled += len(chosen) - len(sampled)
+            chosen = sampled
+        cases[:] = chosen
+        (kept if chosen else unchosen).append(item)
+    if left or unchosen:
+        config.hook.pytest_deselected(items=left + unchosen)
         items[:] = kept
-    config.stash[_LEFT] = [0 if live else len(left), len(unsampled)]
+    config.stash[_LEFT] = [0 if live else len(left), unsampled]
+
+
+def _cases(item: pytest.Item) -> list[Any]:
+    """The cases of a test that runs many (ops/grouped.py), or the test itself; --case and --sample choose from them."""
+    return item.callspec.params.get("cases", [item]) if hasattr(item, "callspec") else [item]
+
+
+def _name(item: pytest.Item, case: Any) -> bytes:
+    return (item.nodeid if case is item else f"{item.nodeid} {case}").encode()
 
 
 _LEFT = pytest.StashKey[list[int]]()  # tests that ask DALI itself, and what --sample left out
@@ -112,7 +129,7 @@ def pytest_terminal_summary(
     left, unsampled = config.stash.get(_LEFT, [0, 0])
     if unsampled:
         terminalreporter.write_line(
-            f"{unsampled} tests that can use recorded results were left out, because --sample selects one of "
+            f"{unsampled} tests and cases that can use recorded results were left out, because --sample selects one of "
             f"{config.getoption('--sample')}: `make test-dali` runs them"
         )
     if left:

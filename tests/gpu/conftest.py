@@ -85,6 +85,12 @@ def _built() -> Iterator[Path]:
 _module = Module()
 
 
+def pytest_collection_finish() -> None:
+    """What exists now stays until the end: gc.collect, which `module` calls before and after each test, ignores it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def module() -> Iterator[Module]:
     """The module; with the fake one, a test must not leave live objects."""

@@ -22,9 +22,10 @@ sys.path.append(str(OPS))
 pytest.register_assert_rewrite("harness")
 pytest.importorskip("headrace")
 
+import grouped  # noqa: E402
 from aliases import LARGE, aliased  # noqa: E402
 from cases_generic import Expression  # noqa: E402
-from collection import CASES, OURS  # noqa: E402
+from collection import CASES, OURS, operator_of  # noqa: E402
 from harness import Case, Data, Engine, Failure, Output, pictures, scalars  # noqa: E402
 
 from headrace._graph import schema as _schema  # noqa: E402
@@ -39,22 +40,19 @@ MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # cases per operator, a
 CPU_CONSTANTS = ("enum_cast_like_", "enum_cast_to_like_")
 
 
-def operator_of(case: Any) -> str:
-    return case.op if isinstance(case, Case) else "_arithmetic"
+def on_gpu(op: Any) -> bool:
+    return bool({"gpu", "mixed"} & set(op.devices) & set(op.runs_on))
 
 
-def chosen() -> dict[str, list[Any]]:
-    """The cases of operators that run on a GPU."""
-    cases: dict[str, list[Any]] = {}
-    for case in [*CASES, *OURS]:
-        op = _schema.operators().get(operator_of(case))
-        if str(case).startswith(CPU_CONSTANTS):
-            continue
-        if op and "observes" in op.flags:
-            continue
-        if op and {"gpu", "mixed"} & set(op.devices) & set(op.runs_on):
-            cases.setdefault(op.name, []).append(case)
-    return {name: some[:: 1 + len(some) // MOST] for name, some in sorted(cases.items())}
+def compared(case: Any) -> bool:
+    """Whether a case of an operator that runs on a GPU can run there."""
+    op = _schema.operators().get(operator_of(case))
+    if op is None or "observes" in op.flags or getattr(case, "name", "").startswith(CPU_CONSTANTS):
+        return False
+    return on_gpu(op)
+
+
+CHOSEN = [case for case in [*CASES, *OURS] if compared(case)]
 
 
 def seeded(case: Any) -> Any:
@@ -77,18 +75,23 @@ def outputs(case: Any, engine: Engine) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def both(cases: list[Any], **options: Any) -> list[Output] | Failure:
-    """One iteration of all cases: outputs of CPU and GPU in turn. `options` go to the pipeline."""
+def both(cases: list[Any], **options: Any) -> list[tuple[Any, Output, Output]] | Failure:
+    """One iteration of all cases: each output with its case, on CPU and GPU. `options` go to the pipeline."""
     cpu, gpu = Engine("headrace"), Engine("headrace", "gpu")
+    owners: list[Any] = []
 
     def define(_: Engine) -> list[Any]:
         made = []
         for case in cases:
-            pair = zip(outputs(case, cpu), outputs(case, gpu), strict=True)
-            made += itertools.chain.from_iterable(pair)
+            pairs = list(zip(outputs(case, cpu), outputs(case, gpu), strict=True))
+            made += itertools.chain.from_iterable(pairs)
+            owners.extend([case] * len(pairs))
         return made
 
-    return gpu.run(cases[0].batch_size(), define, **options)
+    made = gpu.run(cases[0].batch_size(), define, **options)
+    if isinstance(made, Failure):
+        return made
+    return list(zip(owners, made[::2], made[1::2], strict=True))
 
 
 def same(cpu: Output, gpu: Output) -> None:
@@ -101,19 +104,23 @@ def same(cpu: Output, gpu: Output) -> None:
             np.testing.assert_array_equal(np.signbit(b)[number], np.signbit(a)[number])
 
 
-def check(cases: list[Any], **options: Any) -> None:
-    """Compares CPU and GPU; if several cases fail together, runs each alone to name the failing one."""
+def differences(cases: list[Any], **options: Any) -> list[tuple[str, str]]:
+    """Cases and what differs between CPU and GPU. If the cases do not run together, each runs alone, to name the failing one."""
     made = both(cases, **options)
-    if isinstance(made, Failure) and len(cases) > 1:
-        for case in cases:
-            check([case], **options)
-    assert not isinstance(made, Failure), f"{cases[0]}: {made.kind}: {made.message}"
-    for k in range(0, len(made), 2):
+    if isinstance(made, Failure):
+        alone = [differences([case], **options) for case in cases] if len(cases) > 1 else []
+        return sum(alone, []) or [(str(cases[0]), f"{made.kind}: {made.message}")]
+    found = []
+    for case, cpu, gpu in made:
         try:
-            same(made[k], made[k + 1])
+            same(cpu, gpu)
         except AssertionError as error:
-            where = cases[0] if len(cases) == 1 else f"{cases[0]} ... {cases[-1]}, output {k // 2}"
-            raise AssertionError(f"{where}: {error}") from None
+            found.append((str(case), str(error)))
+    return found
+
+
+def check(cases: list[Any], **options: Any) -> None:
+    grouped.fail(differences(cases, **options), len(cases))
 
 
 SUBSCRIPTS = {
@@ -556,26 +563,23 @@ ELSEWHERE = {  # in all pipelines, and in files of their own
 
 def test_every_operator_has_cases() -> None:
     """Those that run on a GPU; ELSEWHERE of the cases files is not enough, they also need OURS."""
-    on_gpu = {
-        name
-        for name, op in _schema.operators().items()
-        if {"gpu", "mixed"} & set(op.devices) & set(op.runs_on) and "hidden" not in op.flags
-    }
-    missing = on_gpu - set(chosen()) - ELSEWHERE
+    names = {n for n, op in _schema.operators().items() if on_gpu(op) and "hidden" not in op.flags}
+    missing = names - set(map(operator_of, CHOSEN)) - ELSEWHERE
     assert not missing, (
         f"no case runs on a GPU: add CASES or OURS to tests/ops/cases_*.py for {sorted(missing)}"
     )
 
 
-@pytest.mark.parametrize("name", chosen())
-def test_same_bytes(name: str) -> None:
-    cases = [seeded(case) for case in chosen()[name]]
+@grouped.by_operator(CHOSEN, MOST)
+def test_same_bytes(cases: list[Any]) -> None:
+    found = []
     for size in sorted({case.batch_size() for case in cases}):
-        of_size = [case for case in cases if case.batch_size() == size]
+        of_size = [seeded(case) for case in cases if case.batch_size() == size]
         for k in range(0, len(of_size), TOGETHER):
-            check(of_size[k : k + TOGETHER])
+            found += differences(of_size[k : k + TOGETHER])
+    grouped.fail(found, len(cases))
 
 
-@pytest.mark.parametrize("case", [c for c in LARGE if c.op in chosen()], ids=str)
+@pytest.mark.parametrize("case", [c for c in LARGE if compared(c)], ids=str)
 def test_outputs_have_their_own_memory(case: Case) -> None:
     assert aliased(case, Engine("headrace", "gpu")) == []

@@ -27,3 +27,8 @@ ELSEWHERE: dict[str, str] = {
     op: test for module in MODULES for op, test in getattr(module, "ELSEWHERE", {}).items()
 }
 SHARED: set[str] = {name for module in MODULES for name in getattr(module, "SHARED", ())}
+
+
+def operator_of(case: Any) -> str:
+    """The operator that a case belongs to; "_arithmetic" for expressions."""
+    return str(getattr(case, "op", "_arithmetic"))

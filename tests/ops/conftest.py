@@ -12,6 +12,7 @@ import pytest
 
 pytest.register_assert_rewrite("harness")
 
+import pool  # noqa: E402
 from harness import Engine  # noqa: E402
 from recorded import Recorded, Unrecorded, oracle  # noqa: E402
 
@@ -47,6 +48,14 @@ def live_dali() -> Engine:
 def headrace() -> Engine:
     """The installed Headrace."""
     return Engine("headrace")
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[pool.Kept]:
+    """Processes for jobs, which all tests of this process use in turn."""
+    kept = pool.Kept()
+    yield kept
+    kept.close()
 
 
 @pytest.hookimpl(wrapper=True)

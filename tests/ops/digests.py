@@ -21,15 +21,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np  # noqa: E402
 
-from collection import CASES, OURS  # noqa: E402
-from harness import Case, Engine, Failure  # noqa: E402
+from collection import CASES, OURS, operator_of  # noqa: E402
+from harness import Engine, Failure  # noqa: E402
 
 
 def some(share: int) -> list[Any]:
     """Every `share`-th case of each operator."""
     by_operator: dict[str, list[Any]] = collections.defaultdict(list)
     for case in [*CASES, *OURS]:
-        by_operator[case.op if isinstance(case, Case) else "_arithmetic"].append(case)
+        by_operator[operator_of(case)].append(case)
     return [case for cases in by_operator.values() for case in cases[::share]]
 
 

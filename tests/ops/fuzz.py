@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Random invalid calls of operators, made from their tables. Each gives a result or a documented exception, never a
-crash or a hang.
+"""Random invalid calls of all operators, made from their tables. Each gives a result or a documented exception, never
+a crash or a hang.
 
     fuzz.py                          as in the test suite
     fuzz.py --calls 5000 resize pad  more calls of these operators only
@@ -10,7 +10,7 @@ crash or a hang.
 
 Arguments have wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists. Inputs
 have no elements, extreme shapes, layouts and types that the table does not list, several types in a batch, or no
-samples. The calls depend only on the seed and the operator's name. They run in worker processes; calls that crash
+samples. Readers find pictures, and files that are none. The calls depend only on the seed and the operator's name. They run in worker processes; calls that crash
 are printed.
 """
 
@@ -22,6 +22,7 @@ import os
 import random
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ import numpy as np
 import pool
 import sweep
 from cases_decoders import coded
-from harness import Data, Engine, Failure, Interps
+from collection import OURS
+from harness import Case, Data, Engine, Failure, Interps
+from headrace import _graph, types
 from headrace._graph import schema as _schema
 
 CHUNK = 25  # calls per job
@@ -51,18 +54,32 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "INT": (INTEGERS + EXTREMES, ["x", 0.5, 2**40]),
     "INT64": ([*INTEGERS, 2**63 - 1, -(2**63)], [2**70, "x"]),
     "FLOAT": (FLOATS, [float("nan"), float("inf"), -float("inf"), "x"]),
-    "STRING": (["a", "HW", "pad", "error", "default", "mul"], ["", "x" * 5000, "\udc80", 3]),
+    "STRING": (["a", "HW", "pad", "error", "default", "mul", "round", "truncate", "stretch", "trim_to_shape"],
+               ["", "x" * 5000, "\udc80", 3]),
     "LAYOUT": (["", "HWC", "CHW", "WH", "W", "H", "FHWC"], ["ABCDEFGHIJKL", "HH", 3]),
-    "DTYPE": (list(range(12)), [-2, -1, *range(12, 30), "FLOAT"]),
-    "IMAGE_TYPE": (list(range(5)), [-1, 9]),
-    "INTERP": (list(range(6)), [-1, 9]),
+    "DTYPE": ([*range(12), types.UINT8, types.FLOAT], [-2, -1, *range(12, 30), "FLOAT"]),
+    "IMAGE_TYPE": ([*range(5), types.RGB], [-1, 9]),
+    "INTERP": ([*range(6), types.INTERP_CUBIC], [-1, 9]),
+    "JSON": ([{}, {"a": [1.0, 2]}, {"": []}, {"x": ("fixed", [], types.INT64, 0)}, True, [[0, 1], [1]]],
+             [3, "x", [1], {"x": object()}, {1: 2}]),
     "FUNCTION": ([lambda *a: a[0], lambda *a: None, lambda: np.zeros(3)], [3, "x"]),
-}
+}  # fmt: skip
 NONSENSE: list[Any] = [None, object(), {}, {"a": 1}, b"x", [[1], [2]], [[[]]], "", np.zeros((2, 2)),
-                       np.array(["x"]), float("nan"), 1j, [None], range(3), ()]  # fmt: skip
+                       np.array(["x"]), float("nan"), 1j, [None], range(3), (), types.RGB, types.INT64,
+                       -(2**31) - 1, 2**63]  # fmt: skip
 # These arguments determine the size of the output: a small one, or an impossible one.
 AMOUNTS = {"shape", "num_classes"}
 AMOUNT: list[Any] = [0, 1, 2, 3, 5, 40, -1]
+FILES = ["files/a/0.jpg", "files/b/1.jpg", "files/a/1.jpg", "files/list.txt", "files/damaged.jpg", "files/none"]
+# Texts that make sense for these arguments only.
+TEXTS: dict[str, list[str]] = {
+    "op": "add sub mul div floordiv mod pow and lshift eq neg".split(),
+    "file_root": ["files", "files", ".", "none"],
+    "file_list": ["files/list.txt", "files/list.txt", *FILES],
+    "ext": ["jpg", "jpg;png", "cls"],
+    **dict.fromkeys(("files", "filenames", "path", "paths", "annotations_file", "manifest_filepaths",
+                     "index_path", "index_paths", "meta_files_path"), FILES),
+}  # fmt: skip
 LENGTHS = [0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 70]
 SHAPES: list[tuple[int, ...]] = [
     (5, 7, 3), (9, 8, 3), (1, 1, 1), (0, 4, 3), (4, 0, 3), (3, 4, 0), (2, 3, 4, 3), (64, 65, 1), (7,), (1,), (0,),
@@ -116,8 +133,7 @@ def value_for(argument: Any, count: int, rng: random.Random) -> Any:
     if rng.random() < (0.3 if argument.per_sample else 0.02):
         return varied(argument, count, rng)
     good, bad = VALUES[kind_of(argument)]
-    if argument.raw.get("choices"):
-        good = argument.raw["choices"]
+    good = argument.raw.get("choices") or TEXTS.get(argument.name, good)
     if argument.name in AMOUNTS:
         if rng.random() < 0.1:
             return [2**31 - 1] * 3
@@ -167,6 +183,15 @@ def text(value: Any) -> str:
     return repr(value)[:200]
 
 
+@functools.cache
+def base_of(name: str) -> Case | None:
+    """A written case of an operator."""
+    if name == "dump_image":  # all its written cases are refused
+        return Case(name, [Data([np.zeros((5, 7, 3), np.uint8)], "HWC")], {})
+    ours = (case for case in OURS if type(case) is Case and case.op == name)
+    return sweep.base_of(name) or next(ours, None)
+
+
 class Call:
     """One call, drawn at random."""
 
@@ -184,10 +209,12 @@ class Call:
         if rng.random() < 0.03:
             counts = [0] * len(counts)
         self.inputs = [input_for(op, i, n, rng) for i, n in enumerate(counts)]
-        if rng.random() < 0.25 and (base := sweep.base_of(name)):
+        if rng.random() < 0.25 and (base := base_of(name)):
             self.change(base, rng)
         self.gave = False  # whether the call gave a result
         self.options = {"num_threads": rng.choice([1, 1, 1, 3]), "fuse": rng.random() < 0.8}
+        depth = rng.choice([1, 1, 2])
+        self.options |= {"prefetch_queue_depth": depth, "iterations": depth}
 
     def change(self, base: Any, rng: random.Random) -> None:
         """Makes it a written case with at most one of the random arguments."""
@@ -206,13 +233,18 @@ class Call:
 
         def define(e: Engine) -> Any:
             known = {key: e.value(value) for key, value in self.args.items()}
-            return e.operator(self.op.name)(*[e.feed(data) for data in self.inputs], **known)
+            fed = [e.feed(data) for data in self.inputs]
+            if "hidden" in self.op.flags:  # there is no function: expressions and conditions call it
+                return _graph.call(self.op, self.op.name, fed, known)
+            return e.operator(self.op.name)(*fed, **known)
 
         result = engine.run(self.count, define, host_memory_limit=OUTPUTS, **self.options)
         self.gave = not isinstance(result, Failure)
         if isinstance(result, Failure):
             if result.kind not in DOCUMENTED:
                 return f"{result.kind}: {result.message[:300]}"
+            if "SystemError" in result.message:
+                return result.message[:300]
             if not result.message and result.kind not in ("StopIteration", "MemoryError"):
                 return f"a {result.kind} without a message"
         return ""
@@ -222,12 +254,17 @@ FED_FILES = ("experimental.inputs.video",)  # a function without inputs; files a
 
 
 def names() -> list[str]:
-    """Operators that can be called with fed inputs, on the CPU."""
+    """Operators that are called: all whose inputs are nodes."""
+    return [name for name in _schema.operators() if name != "external_source"]
+
+
+def usable() -> list[str]:
+    """Operators some of whose calls give results: those that users call on the CPU, on data that we can make."""
     return [
         name
         for name, op in _schema.operators().items()
         if "hidden" not in op.flags and "cpu" in op.runs_on
-        if op.source is None and name not in FED_FILES
+        if op.source is None and name not in FED_FILES or name == "readers.file"
     ]
 
 
@@ -238,7 +275,19 @@ def engine() -> Engine:
         "LD_PRELOAD", ""
     ):  # AddressSanitizer reserves terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    write_files()
     return Engine("headrace")
+
+
+def write_files() -> None:
+    """Files for readers, in the current folder."""
+    for label in ("a", "b"):
+        folder = Path("files") / label
+        folder.mkdir(parents=True)
+        for k in range(3):
+            (folder / f"{k}.jpg").write_bytes(coded("JPEG", 21 + k, 33))
+    Path("files/damaged.jpg").write_bytes(coded("JPEG", 21, 33)[:100])
+    Path("files/list.txt").write_text("a/0.jpg 0\nb/1.jpg 1\n", encoding="utf-8")
 
 
 def jobs(calls: int) -> list[tuple[str, int]]:
@@ -261,21 +310,23 @@ def run(number: int) -> list[Any]:
     return [gave, wrong]
 
 
-def results(chosen: list[str], calls: int = CALLS) -> dict[str, list[str]]:
-    """The failed calls by operator. An operator none of whose calls gave a result has failed, too."""
+def results(
+    chosen: list[str], calls: int = CALLS, run: pool.Run = pool.run
+) -> dict[str, list[str]]:
+    """The failed calls by operator. A usable operator none of whose calls gave a result has failed, too."""
     environment = {"HEADRACE_FUZZ_CALLS": str(calls), "HEADRACE_FUZZ_SEED": SEED}
     listed = jobs(calls)
     numbers = [i for i, (name, _) in enumerate(listed) if name in chosen]
     out: dict[str, list[str]] = {name: [] for name in chosen}
     gave = dict.fromkeys(chosen, 0)
-    for number, answer in pool.run("fuzz:run", numbers, 2, 60.0, environment).items():
+    for number, answer in run("fuzz:run", numbers, 60.0, environment).items():
         name = listed[number][0]
         if isinstance(answer, dict):
             answer = [0, [f"{answer['stage']}: {answer['ended']}: {answer['words'][-600:]}"]]
         gave[name] += answer[0]
         out[name] += answer[1]
-    for name, count in gave.items():
-        if not count:
+    for name in usable():
+        if name in gave and not gave[name]:
             out[name].append(f"none of {calls} calls gave a result")
     return out
 

@@ -373,7 +373,7 @@ class Chain:
 
     def anything(self, source: int, rng: random.Random) -> Node:
         """Any operator that takes one input, with any arguments."""
-        ops = [op for name in fuzz.names() if (op := _schema.operators()[name]).in_min == 1]
+        ops = [op for name in fuzz.usable() if (op := _schema.operators()[name]).in_min == 1]
         op = rng.choice(ops)
         keys = rng.sample(sorted(op.args), min(len(op.args), rng.randint(0, 2)))
         keys += [key for key, argument in op.args.items() if argument.required and key not in keys]
@@ -461,13 +461,12 @@ def run(number: int) -> list[Any]:
     return [ran, wrong]
 
 
-def results(chains: int = CHAINS) -> tuple[int, list[str]]:
+def results(chains: int = CHAINS, run: pool.Run = pool.run) -> tuple[int, list[str]]:
     """The number of chains that gave a result, and those that failed."""
     environment = {"HEADRACE_FUZZ_SEED": SEED}
     ran, wrong = 0, []
-    for answer in pool.run(
-        "fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment
-    ).values():
+    numbers = list(range(-(-chains // CHUNK)))
+    for answer in run("fuzz_chains:run", numbers, 120.0, environment).values():
         if isinstance(answer, dict):
             wrong.append(f"{answer['ended']}: {answer['words'][-1500:]}\n{answer['stage']}")
         else:

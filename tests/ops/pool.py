@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+Run = Callable[..., dict[int, Any]]  # `run`, or that of `Kept`
 HERE = Path(__file__).resolve().parent
 _answers: int | None = None  # in a worker: the file descriptor for answers
 
@@ -117,12 +119,35 @@ class Worker:
         self.folder.cleanup()
 
 
+class Kept:
+    """Runs jobs one after the other, those of a kind in a process that is kept: starting one takes longer than most jobs."""
+
+    def __init__(self) -> None:
+        self.workers: dict[str, Worker] = {}
+
+    def run(
+        self,
+        job: str,
+        numbers: list[int],
+        limit_s: float = 60.0,
+        environment: dict[str, str] | None = None,
+    ) -> dict[int, Any]:
+        """Like `run` below."""
+        if job not in self.workers:
+            self.workers[job] = Worker(job, limit_s, environment or {})
+        return {number: self.workers[job].ask(number) for number in numbers}
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
 def run(
     job: str,
     numbers: list[int],
-    workers: int = 2,
     limit_s: float = 60.0,
     environment: dict[str, str] | None = None,
+    workers: int = 2,
 ) -> dict[int, Any]:
     """The answers to all numbers; see Worker.ask for jobs that did not answer."""
     waiting = list(reversed(numbers))

@@ -22,10 +22,10 @@ from typing import Any
 
 import pool
 import sweep
-from collection import CASES, ELSEWHERE, ERRORS
+from collection import CASES, ELSEWHERE, ERRORS, operator_of
 from harness import Engine, check, check_fails
 from headrace._graph import schema as _schema
-from test_same_bytes import differences, operator_of
+from test_same_bytes import differences
 
 
 def refusal(function: Any, *args: Any) -> str:
@@ -49,7 +49,7 @@ def run_error(number: int) -> str:
 
 def run_bytes(number: int) -> str:
     """A job: a case in several ways."""
-    return "\n".join(differences(Engine("headrace"), [CASES[number]]))
+    return "\n".join(said for _, said in differences(Engine("headrace"), [CASES[number]]))
 
 
 def told(job: str, cases: list[Any], names: set[str]) -> dict[str, list[tuple[str, str]]]:
@@ -104,10 +104,12 @@ def main() -> int:
     listed = {name for name, op in _schema.operators().items() if "hidden" not in op.flags}
     names = set(args.operators) or listed | {operator_of(case) for case in CASES}
     written, wrong = told("run_case", CASES, names), told("run_error", ERRORS, names)
-    same, swept = told("run_bytes", CASES, names), sweep.results(sorted(names))
+    same = told("run_bytes", CASES, names)
+    swept = sweep.results([case for case in sweep.cases() if case.op in names])
     rows = [
-        record(n, written.get(n, []), wrong.get(n, []), same.get(n, []), swept.get(n, []))
-        for n in sorted(names)
+        record(name, *(said.get(name, []) for said in (written, wrong, same)),
+               [result for result in swept if result.op == name])
+        for name in sorted(names)
     ]
     head = [f"{'operator':32}", *(f"{t:>14}" for t in ("cases", "errors", "sweep"))]
     print(" ".join([*head, f"{'known':>6}", f"{'wider':>6}", f"{'same bytes':>14}"]))

@@ -49,6 +49,7 @@ class Swept(Case):
     """A case that both engines may also refuse."""
 
     what: str = ""  # the change
+    number: int = -1  # in `cases()`
 
     def __str__(self) -> str:
         return f"{self.op}: {self.what}"
@@ -194,6 +195,8 @@ def cases() -> list[Swept]:
         base = base_of(op.name)
         if base is not None and "hidden" not in op.flags:
             out += [*argument_cases(op, base), *input_cases(op, base)]
+    for number, case in enumerate(out):
+        case.number = number
     return out
 
 
@@ -267,6 +270,7 @@ def known() -> dict[str, str]:
 class Result:
     """The result of a case."""
 
+    op: str
     case: str
     said: str  # see verdict
     excused: bool  # a known difference
@@ -286,14 +290,13 @@ class Result:
         )
 
 
-def results(names: list[str] | None = None) -> dict[str, list[Result]]:
-    """The cases by operator, without those that crash DALI or are not recorded."""
-    numbers = [i for i, case in enumerate(cases()) if names is None or case.op in names]
-    answers = pool.run("sweep:run", numbers, limit_s=60)
-    out: dict[str, list[Result]] = {}
+def results(chosen: list[Swept], run: pool.Run = pool.run) -> list[Result]:
+    """The results of cases, without those that crash DALI or are not recorded."""
+    answers = run("sweep:run", [case.number for case in chosen])
+    out: list[Result] = []
     patterns = [re.compile(pattern) for pattern in known()]
-    for number in numbers:
-        case, answer = cases()[number], answers[number]
+    for case in chosen:
+        answer = answers[case.number]
         if answer is None:
             continue
         if isinstance(answer, dict):
@@ -301,5 +304,5 @@ def results(names: list[str] | None = None) -> dict[str, list[Result]]:
                 continue
             answer = f"ended by {answer['ended']}: {answer['words'][-500:]}"
         excused = any(pattern.search(str(case)) for pattern in patterns)
-        out.setdefault(case.op, []).append(Result(str(case), answer, excused))
+        out.append(Result(case.op, str(case), answer, excused))
     return out

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import grouped
 from collection import CASES, ELSEWHERE, ERRORS, OURS, SHARED
 from harness import Case, Data, Engine, check, check_fails
 from sweep import ADDED_TO
@@ -20,14 +21,14 @@ from sweep import ADDED_TO
 TESTED_ELSEWHERE = {"external_source", "readers.file", *ELSEWHERE}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_same_as_dali(case: Any, headrace: Engine, dali: Any) -> None:
-    check(case, headrace, dali)
+@grouped.by_operator(CASES)
+def test_same_as_dali(cases: list[Any], headrace: Engine, dali: Any) -> None:
+    grouped.run(cases, lambda case: check(case, headrace, dali))
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=str)
-def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Any) -> None:
-    check_fails(case, headrace, dali)
+@grouped.by_operator(ERRORS)
+def test_refused_as_by_dali(cases: list[Any], headrace: Engine, dali: Any) -> None:
+    grouped.run(cases, lambda case: check_fails(case, headrace, dali))
 
 
 def test_photographs(

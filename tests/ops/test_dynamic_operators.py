@@ -11,6 +11,7 @@ import pytest
 from headrace import types
 from headrace._graph import schema
 
+import grouped
 from collection import CASES
 from harness import Case, Data, Engine, Failure, Interps, Output, agree, exact
 
@@ -38,9 +39,13 @@ def value(given: Any) -> Any:
     return given
 
 
-@pytest.mark.parametrize("case", chosen(), ids=str)
+@grouped.by_operator(chosen())
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_same_bytes_as_in_a_pipeline(case: Case, headrace: Engine) -> None:
+def test_the_same_bytes_as_in_a_pipeline(cases: list[Case], headrace: Engine) -> None:
+    grouped.run(cases, lambda case: compare(case, headrace))
+
+
+def compare(case: Case, headrace: Engine) -> None:
     function: Any = ndd
     for part in case.op.split("."):
         function = getattr(function, part)

@@ -3,24 +3,26 @@
 """Every case of every operator gives the same bytes for any number of threads, batch size and CPU level, fused or not.
 
 Each case runs once normally, and in a few ways that change several things at once; the name of a way that differs
-says where to look. Operators that depend on the whole batch keep its size.
+says where to look. Operators that depend on the whole batch keep its size. Many cases share a pipeline; if anything
+differs there, each runs alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from collection import CASES, OURS
-from harness import Case, Engine, Failure, Output
+import grouped
+from collection import CASES, OURS, operator_of
+from harness import Engine, Failure, Output
 
 schema = pytest.importorskip("headrace._graph.schema")
+
+TOGETHER = 24  # cases per pipeline
 
 
 @dataclasses.dataclass
@@ -84,34 +86,56 @@ def difference(one: list[Output], other: list[Output] | Failure) -> str:
 WHOLE_BATCH = ("enum_permute_",)  # expressions whose meaning depends on the size of the batch
 
 
-def operator_of(case: Any) -> str:
-    return case.op if isinstance(case, Case) else "_arithmetic"
+def needs_batch(case: Any) -> bool:
+    """Whether the results depend on the whole batch."""
+    op = schema.operators().get(operator_of(case))
+    return bool(op and op.whole_batch) or str(case).startswith(WHOLE_BATCH)
 
 
-def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
-    """One line for every case that does not run, and for every way whose bytes differ from the normal run."""
+@dataclasses.dataclass
+class Together:
+    """Cases with equal batch sizes in one pipeline."""
+
+    cases: list[Any]
+
+    def __str__(self) -> str:
+        return f"{self.cases[0]} ... {self.cases[-1]}, together"
+
+    def batch_size(self) -> int:
+        return self.cases[0].batch_size()
+
+    def define(self, engine: Engine) -> list[Any]:
+        made = [case.define(engine) for case in self.cases]
+        return [node for nodes in made for node in (nodes if isinstance(nodes, (list, tuple)) else [nodes])]
+
+
+def changes(engine: Engine, case: Any, whole_batch: bool) -> list[tuple[str, str]]:
+    """The case and what is wrong with it: that it does not run, or every way whose bytes differ from the normal run."""
+    plain = run(engine, case, Way(), whole_batch)
+    if isinstance(plain, Failure):
+        return [(str(case), f"does not run: {plain.kind}: {plain.message}")]
+    told = {name: difference(plain, run(engine, case, way, whole_batch)) for name, way in WAYS.items()}
+    return [(str(case), f"{name}: {what}") for name, what in told.items() if what]
+
+
+def differences(engine: Engine, cases: list[Any]) -> list[tuple[str, str]]:
+    """Cases and what is wrong with them."""
+    alike: dict[tuple[int, bool], list[Any]] = {}
     for case in cases:
-        op = schema.operators().get(operator_of(case))
-        whole_batch = (op is not None and op.whole_batch) or str(case).startswith(WHOLE_BATCH)
-        plain = run(engine, case, Way(), whole_batch)
-        if isinstance(plain, Failure):
-            yield f"{case} does not run: {plain.kind}: {plain.message}"
-            continue
-        for name, way in WAYS.items():
-            what = difference(plain, run(engine, case, way, whole_batch))
-            if what:
-                yield f"{case} ({name}): {what}"
+        alike.setdefault((case.batch_size(), needs_batch(case)), []).append(case)
+    found = []
+    for (_, whole_batch), listed in alike.items():
+        for k in range(0, len(listed), TOGETHER):
+            some = listed[k : k + TOGETHER]
+            if together := changes(engine, Together(some), whole_batch):
+                alone = [what for case in some for what in changes(engine, case, whole_batch)]
+                found += alone or together
+    return found
 
 
-OPERATORS = sorted({operator_of(case) for case in [*CASES, *OURS]})
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_same_bytes(name: str, headrace: Engine) -> None:
-    cases = [case for case in [*CASES, *OURS] if operator_of(case) == name]
-    cases = cases[:: 1 + len(cases) // 1000]  # only some of thousands of expressions
-    found = list(itertools.islice(differences(headrace, cases), 20))
-    assert not found, "\n".join(found)
+@grouped.by_operator([*CASES, *OURS], most=1000)  # only some of thousands of expressions
+def test_same_bytes(cases: list[Any], headrace: Engine) -> None:
+    grouped.fail(differences(headrace, cases), len(cases))
 
 
 class Broken:
@@ -126,7 +150,8 @@ class Broken:
 
 def test_same_bytes_can_fail() -> None:
     case = next(case for case in CASES if operator_of(case) == "copy")
-    assert "does not run" in next(differences(Broken(Failure("ValueError", "always")), [case]))
+    ((_, said),) = differences(Broken(Failure("ValueError", "always")), [case])
+    assert said.startswith("does not run")
     whole = Output("HW", "UINT8", [np.zeros((2, 3), np.uint8)])
     for other in (
         Failure("ValueError", "here"),
