@@ -41,6 +41,7 @@ test:
 	@status=0; \
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \
 	$(PY) -m pytest tests $(PARALLEL) $(ARGS) || status=1; \
+	$(PY) -m pytest tests -m timing -n 0 $(ARGS) || [ $$? = 5 ] || status=1; \
 	exit $$status
 
 test-dali:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import timing
 
 # A shell that starts the tests in the background makes them ignore SIGINT, and children inherit that:
 # the tests of Ctrl-C need it.
@@ -63,6 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(timing, "timing")
     config.addinivalue_line("markers", "dali: compares with DALI, or with its recorded results")
     config.addinivalue_line("markers", "live_dali: needs DALI itself: run with --dali only")
     if config.getoption("--record"):

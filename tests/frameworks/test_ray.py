@@ -8,9 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ import headrace  # noqa: E402
 from headrace import fn, pipeline_def  # noqa: E402
 from headrace.ray import Loader, MapBatches  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from waiting import HANG_S, running, until_ended  # noqa: E402
 
 SAMPLES = 53
 BATCH = 4
@@ -106,20 +105,6 @@ def expected(cluster: Any, make: Any) -> list[list[Rows]]:
     return epochs
 
 
-def gone(process: int) -> bool:
-    try:
-        return "State:\tZ" in Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return True
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        time.sleep(0.05)
-
-
 def test_a_killed_actor_costs_nothing(make: Any, expected: Any) -> None:
     with Loader(make, 2, prefetch=3) as loader:
         taken: list[Rows] = []
@@ -149,7 +134,7 @@ def test_a_dead_node_costs_nothing(cluster: Any, make: Any, expected: Any) -> No
             if i == 4:
                 process = process_of(loader, 1)
                 cluster.remove_node(node, allow_graceful=False)
-                wait_for(partial(gone, process))
+                until_ended([process])
                 other = cluster.add_node(**spare)
     assert taken == expected[0]
     cluster.remove_node(other)
@@ -299,10 +284,10 @@ def test_an_interrupt_leaves_nothing_behind(cluster: Any) -> None:
     driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert driver.stdout is not None
     actors = {int(driver.stdout.readline()) for _ in range(2)}
-    assert len(actors) == 2 and not any(map(gone, actors))
+    assert len(running(actors)) == 2
     driver.send_signal(signal.SIGINT)
-    assert "KeyboardInterrupt" in driver.communicate(timeout=60)[1]
-    wait_for(lambda: all(map(gone, actors)))
+    assert "KeyboardInterrupt" in driver.communicate(timeout=HANG_S)[1]
+    until_ended(actors)
 
 
 def test_map_batches(cluster: Any, tmp_path: Path) -> None:

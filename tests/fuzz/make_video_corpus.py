@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "python"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "python")]
 import numpy as np  # noqa: E402
 import rare_videos  # noqa: E402
 import test_video_table  # noqa: E402

@@ -8,13 +8,13 @@ import ctypes
 import gc
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headrace import _core
+from waiting import until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))  # photos
 os.environ.setdefault("HEADRACE_FAKE_DEVICES", "2")
@@ -104,10 +104,7 @@ def module() -> Iterator[Module]:
     yield _module
     _module.fail(None)
     # A pipeline whose last reference a worker drops, inside a Python function, is closed by a thread of its own.
-    deadline = time.monotonic() + 20
-    while left := _left(before):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.01)
+    until(lambda: not _left(before), "nothing is left of the test's pipelines")
 
 
 def _left(before: dict[str, int]) -> dict[str, int]:

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from PIL import Image
 from headrace import Pipeline, StreamPolicy, _graph, cli, fn, ops, pipeline_def, types
 from headrace._graph import schema
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("module")
 
@@ -264,9 +264,7 @@ def test_batches_do_not_wait_for_indices(
     pipe.build()
     pipe.run()
     assert pipe.stats()["index_made"] < 5
-    end = time.monotonic() + 60
-    while pipe.stats()["index_made"] < 5 and time.monotonic() < end:
-        time.sleep(0.1)
+    until(lambda: pipe.stats()["index_made"] >= 5, "all indices are made")
     assert pipe.stats()["index_made"] == 5
 
 

@@ -17,6 +17,7 @@ import pytest
 from conftest import Module
 
 from headrace import sysconfig
+from waiting import HANG_S
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugin"
 NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
@@ -77,5 +78,5 @@ def test_example_on_the_gpu(module: Module, tmp_path: Path, kernels: bool):
     library = tmp_path / "build" / "libheadrace_example.so"
     command = [sys.executable, "-c", CODE, str(library), str(kernels), str(module.fake is None)]
     environment = {**os.environ, "HEADRACE_CUDA_MODULE": module.path}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stdout + done.stderr

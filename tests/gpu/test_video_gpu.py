@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from headrace import Pipeline, _core, fn, pipeline_def, types
+from waiting import HANG_S
 
 VIDEOS = Path(__file__).resolve().parents[1] / "ops/videos"
 DECODERS = next(
@@ -97,17 +98,21 @@ def digest(samples: list[Any]) -> list[str]:
 def on_device_alone(kind: str, device: str, **arguments: Any) -> list[str]:
     """The same in a process that has no decoders for the CPU."""
     code = (
-        "import json, sys; sys.path.insert(0, sys.argv[1]); import test_video_gpu as t\n"
-        "kind, device, arguments = json.loads(sys.argv[2])\n"
+        "import json, sys; import test_video_gpu as t\n"
+        "kind, device, arguments = json.loads(sys.argv[1])\n"
         "print(json.dumps(t.digest(t.batches(kind, device, **arguments))))"
     )
     given = json.dumps([kind, device, arguments])
     done = subprocess.run(
-        [sys.executable, "-c", code, str(Path(__file__).parent), given],
-        env={**os.environ, "HEADRACE_VIDEO_MODULE": "/nonexistent.so"},
+        [sys.executable, "-c", code, given],
+        env={
+            **os.environ,
+            "HEADRACE_VIDEO_MODULE": "/nonexistent.so",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done.stderr
     found: list[str] = json.loads(done.stdout)

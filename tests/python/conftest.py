@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import twice
+from waiting import HANG_S
 
 HERE = Path(__file__).resolve().parent
 
@@ -46,7 +47,8 @@ def child_environment(**more: str) -> dict[str, str]:
     """The environment of a child process, which can import the package and the helpers of the tests."""
     import headrace
 
-    paths = [str(Path(headrace.__file__).parents[1]), str(HERE), os.environ.get("PYTHONPATH", "")]
+    package = str(Path(headrace.__file__).parents[1])
+    paths = [package, str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
 
 
@@ -76,7 +78,7 @@ def child(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
     def run(source: str, *arguments: Any, code: int = 0, **environment: str) -> str:
         process = start(source, *arguments, **environment)
         try:
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"the child hung: {process.communicate()[0][-2000:]}")

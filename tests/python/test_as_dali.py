@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from pictures import make_folders
+from waiting import HANG_S
 
 SCRIPT = """
 import os, subprocess, sys
@@ -42,7 +43,7 @@ if __name__ == "__main__":
     queue = context.Queue()
     child = context.Process(target=in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=60) == ("2.4.0", "headrace.fn")
+    assert queue.get(timeout=HANG_S) == ("2.4.0", "headrace.fn")
     child.join()
     code = "import nvidia.dali as d; print(d.__version__, d.fn.__name__)"
     text = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True).stdout
@@ -62,7 +63,7 @@ def run(
 
     paths.insert(0, str(Path(headrace.__file__).parent.parent))
     full = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run(command, cwd=cwd, env=full, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=full, capture_output=True, text=True, timeout=HANG_S)
 
 
 def test_script(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_install_with_foreign_names_around() -> None:
         "assert sum(map(a._is_ours, sys.meta_path)) == 1\n"
         "import nvidia.dali; a.install(); print(nvidia.dali.__version__)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S)
     assert done.stdout.splitlines() == [
         "nvidia.dali is imported already: call headrace.as_dali.install() before",
         "2.4.0",

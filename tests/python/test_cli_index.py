@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ pytest.importorskip("PIL")
 
 from headrace import Pipeline, cli, fn  # noqa: E402
 from photos import encoded  # noqa: E402
+from waiting import HANG_S, until  # noqa: E402
 
 COUNT = 30
 MAIN = "import sys; from headrace import cli; sys.exit(cli.main(sys.argv[1:]))"
@@ -111,13 +111,15 @@ def test_ctrl_c_and_again(
     args = ["index", root, "--cache", cache, "--threads", "1"]
     # a child of a shell that ignores SIGINT would also ignore it
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" + MAIN
-    process = start(program, *args, HEADRACE_STALL="decode:200000")
-    deadline = time.monotonic() + 30
-    while not list(cache.glob("*.000")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    process = start(program, *args, HEADRACE_STALL="decode:500000")  # 15 seconds for all
+
+    def size() -> int:
+        return sum(file.stat().st_size for file in cache.glob("*.000"))
+
+    first_size = until(size, "an index is stored")
+    until(lambda: size() > first_size, "another index is stored")
     process.send_signal(signal.SIGINT)
-    output = process.communicate(timeout=20)[0]
+    output = process.communicate(timeout=HANG_S)[0]
     assert process.returncode == 130, output
     first = made(output)
     assert 0 < first < COUNT
@@ -130,7 +132,7 @@ def test_two_at_once(
 ) -> None:
     args = ["index", root, "--cache", tmp_path / "cache", "--no-progress"]
     running: list[Any] = [start(MAIN, *args) for _ in range(2)]
-    outputs = [process.communicate(timeout=60)[0] for process in running]
+    outputs = [process.communicate(timeout=HANG_S)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0], outputs
     command = [sys.executable, "-c", MAIN, *map(str, args)]
     again = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import numpy as np
 import pytest
 
 from headrace import Pipeline, cli, fn, types
+from waiting import HANG_S, until
 
 MAIN = "import sys; from headrace import cli; sys.exit(cli.main(sys.argv[1:]))"
 NAMES = {
@@ -160,21 +158,37 @@ def test_damage_on_the_disk(root: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert [path.name for path in tmp_path.iterdir()] == ["pack.json"]
 
 
-def test_interrupted(tmp_path: Path) -> None:
+BLOCKED = """
+import glob, signal, sys
+from headrace.cli import pack
+components, done = pack._components, 0
+
+def blocks(picture, data):  # within the second shard
+    global done
+    done += 1
+    if done == 150:
+        print("waiting", flush=True)
+        signal.pause()
+    return components(picture, data)
+
+pack._components = blocks
+"""
+
+
+def test_interrupted(start: Any, child: Any, tmp_path: Path) -> None:
     root, out = tmp_path / "root", tmp_path / "out"
     for i in range(3000):
         folder = root / f"{i % 3}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{i}.jpg").write_bytes(bytes([i % 256]) * 20_000)
-    command = [sys.executable, "-c", MAIN, "pack", str(root), str(out), "--shard-size", "2M"]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
-    while not list(out.glob("*.tar")) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    arguments = ["pack", str(root), str(out), "--shard-size", "2M"]
+    process = start(BLOCKED + MAIN, *arguments)
+    until(lambda: "waiting" in process.stdout.readline(), "the second shard is being written")
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    process.communicate(timeout=HANG_S)
+    assert process.returncode == 130
     assert list(out.glob("*.tar")) and not list(out.glob("*.part"))
-    subprocess.run(command, check=True, capture_output=True)
+    child(MAIN, *arguments)
     assert len(packed(out, 3000)) == 3000 and len(list(out.glob("*.tar"))) == 29  # of 104 files each
     assert {label for _, label in packed(out, 3000)} == {0, 1, 2}
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from servers import Server, has_curl
+from waiting import until
 
 pytest.importorskip("numpy")
 
@@ -52,7 +53,7 @@ def test_profiles(s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def expiry(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.mark.parametrize("kind", ["container", "instance"])
@@ -286,14 +287,17 @@ def test_a_web_identity(profiles: S3, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert sts.asked[0]["RoleSessionName"] == "pod"
     token.write_text("new.token")
     sts.web_token = "new.token"
-    asked, deadline = len(sts.asked), time.monotonic() + 20
-    while len(sts.asked) == asked and time.monotonic() < deadline:
+    asked = len(sts.asked)
+
+    def asks_again() -> bool:
         assert read(FILE) == [b"a1"]
+        return len(sts.asked) > asked
+
+    until(asks_again, "credentials are fetched again")
     assert [fields["WebIdentityToken"] for fields in sts.asked[-1:]] == ["new.token"]
     sts.web_token = "refused"
     asked = len(sts.asked)
-    while len(sts.asked) == asked and time.monotonic() < deadline:
-        assert read(FILE) == [b"a1"]
+    until(asks_again, "credentials are fetched again")
     assert read(FILE) == [b"a1"] and len(sts.asked) > asked
     profiles.tokens["ROLE"] = "gone"
     text = failure(FILE)
@@ -351,7 +355,7 @@ class Sso:
             "accessKeyId": "ROLE",
             "secretAccessKey": "role+/secret",
             "sessionToken": f"T{self.asked}",
-            "expiration": int(time.time() + 3600) * 1000,
+            "expiration": int(datetime.now(UTC).timestamp() + 3600) * 1000,
         }
         handler.send(200, json.dumps({"roleCredentials": answer}).encode())
         return True

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from pictures import CLASSES, make_folders
+from waiting import HANG_S
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -42,7 +43,7 @@ def run(*command: str) -> str:
     }
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, *command], env=env, capture_output=True, text=True, timeout=240
+            [sys.executable, *command], env=env, capture_output=True, text=True, timeout=HANG_S
         )
         if "--resume" in command or ABORT_OF_TORCH not in done.stderr:
             break

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import pytest
 from conftest import child_environment
 from headrace import Pipeline, fn
 from headrace._external import worker
+from waiting import HANG_S, until_ended
 
 METHODS = ["fork", "spawn"]
 
@@ -294,18 +294,6 @@ def test_with_operators_and_a_second_source() -> None:
         assert numbers.as_array().tolist() == [i + 1] * 4
 
 
-def ended(pids: list[int], seconds: float = 10.0) -> bool:
-    """Whether all these processes have ended (or are zombies)."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        alive = [pid for pid in pids if Path(f"/proc/{pid}/stat").exists()]
-        alive = [p for p in alive if Path(f"/proc/{p}/stat").read_text().split()[2] != "Z"]
-        if not alive:
-            return True
-        time.sleep(0.02)
-    return False
-
-
 class Counting:
     """An iterable of `length` batches, each with its number."""
 
@@ -384,7 +372,7 @@ def test_workers_do_not_wait_for_tasks_that_others_took(monkeypatch: pytest.Monk
         socket.send_fds(send_own, [b"task"], [file.fileno()])
         thread = threading.Thread(target=lambda: tasks.append(worker._next_task(own, shared)), daemon=True)
         thread.start()
-        thread.join(10.0)
+        thread.join(HANG_S)
         assert tasks and tasks[0][0] == b"task"
         assert os.fstat(tasks[0][1]).st_rdev == os.fstat(file.fileno()).st_rdev
         os.close(tasks[0][1])
@@ -401,14 +389,13 @@ def test_workers_that_die_are_reported(how: str) -> None:
 
     pipe = build(headrace, source)
     pids = pipe._feeder.pool.pids
-    start = time.monotonic()
     expected = "exit status 7" if how == "exit" else "SIGKILL"
     with pytest.raises(RuntimeError, match=expected):
         for _ in range(8):
             pipe.run()
     with pytest.raises(RuntimeError, match=expected):
         pipe.run()
-    assert time.monotonic() - start < 5 and ended(pids)
+    until_ended(pids)
 
 
 def test_dropped_pipelines_end_their_workers() -> None:
@@ -420,7 +407,8 @@ def test_dropped_pipelines_end_their_workers() -> None:
         pids += pipe._feeder.pool.pids
         del pipe
         gc.collect()
-    assert ended(pids) and set(os.listdir("/dev/shm")) <= before
+    until_ended(pids)
+    assert set(os.listdir("/dev/shm")) <= before
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -455,21 +443,23 @@ def test_closing_the_pool_ends_the_workers() -> None:
 
 
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
-    pipe = build(headrace, lambda i: (time.sleep(60 * (i > 0)), batch(i))[1])
+    pipe = build(headrace, lambda i: batch(i) if i == 0 else signal.pause())
     pids = pipe._feeder.pool.pids
-    start = time.monotonic()
     pipe._feeder.pool.ask(0, [(0, 0, 2, 1, 0)])
     pipe.close()
-    assert ended(pids, 1.0) and time.monotonic() - start < 5
+    until_ended(pids)
 
 
 CHILD = """
-    import os, sys, time
+    import os, signal, sys
     import numpy as np
     from headrace import Pipeline, fn
+    from waiting import tell, within
 
     def source(i):
-        time.sleep(0.02 if i < 3 else float(sys.argv[2]))
+        if i == 3:
+            open(sys.argv[3], "w").close()
+            signal.pause()
         return [np.full(3, i)] * 2
 
     if __name__ == "__main__":
@@ -478,11 +468,12 @@ CHILD = """
             pipe.set_outputs(fn.external_source(source, parallel=True, prefetch_queue_depth=2))
         pipe.run()
         print(*pipe._feeder.pool.pids, flush=True)
-        how = sys.argv[3]
+        how = sys.argv[2]
         if how == "end":
             sys.exit(0)
         if how == "raise":
             raise ValueError
+        tell("waiting", lambda: os.path.exists(sys.argv[3]) and within("Pipeline.run"))
         while True:
             pipe.run()
 """
@@ -494,7 +485,7 @@ def test_no_process_is_left(how: str, method: str, tmp_path: Path, start: Any) -
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(CHILD))
     process = subprocess.Popen(
-        [sys.executable, str(script), method, "30" if how != "end" else "0.1", how],
+        [sys.executable, str(script), method, how, str(tmp_path / "blocked")],
         env=child_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -504,13 +495,14 @@ def test_no_process_is_left(how: str, method: str, tmp_path: Path, start: Any) -
     assert process.stdout is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
+    if how not in ("end", "raise"):
+        assert process.stdout.readline() == "waiting\n"
     if how == "interrupt":
-        time.sleep(0.5)
         os.killpg(process.pid, signal.SIGINT)
     elif how in ("kill", "terminate"):
         process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
-    process.wait(20)
-    assert ended(pids)
+    process.wait(HANG_S)
+    until_ended(pids)
     errors = process.stderr.read() if process.stderr is not None else ""
     if how == "interrupt":
         assert errors.count("KeyboardInterrupt") == 1, errors

@@ -18,6 +18,7 @@ import numpy as np  # noqa: E402
 from photos import encoded, samples, take, training  # noqa: E402
 
 from headrace import Pipeline, fn  # noqa: E402
+from waiting import HANG_S  # noqa: E402
 
 COUNT = 12  # photographs
 EPOCHS = 4
@@ -224,7 +225,7 @@ def test_processes_share_a_folder(
         print(hashlib.sha256(repr(take(pipe, int(sys.argv[3]))).encode()).hexdigest())
     """
     running = [start(program, large_root, cache, EPOCHS * COUNT) for _ in range(3)]
-    texts = {process.communicate(timeout=60)[0] for process in running}
+    texts = {process.communicate(timeout=HANG_S)[0] for process in running}
     assert [process.returncode for process in running] == [0, 0, 0], texts
     assert len(texts) == 1
     pipe = make(large_root, index_cache=cache)

@@ -490,6 +490,7 @@ def ragged_pair(_: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros((3, 2), np.uint8), np.zeros((3, 1), np.int32)
 
 
+@pytest.mark.timing
 def test_python_time_of_a_batch(folder: Path) -> None:
     """The best of several rounds, because other processes must not affect the measurement."""
     pipe = noise(folder)

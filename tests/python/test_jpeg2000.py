@@ -253,6 +253,7 @@ def test_refused(name: str) -> None:
         decode(data)
 
 
+@pytest.mark.timing
 def test_bombs() -> None:
     """Small files that claim much are refused quickly, before memory is taken for them."""
     side = struct.pack(">2I", 16384, 16384)

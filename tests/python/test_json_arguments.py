@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from headrace import sysconfig
+from waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """
@@ -63,7 +64,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     def in_child(code: str) -> str:
         text = HEAD + textwrap.dedent(code)
         done = subprocess.run(
-            [sys.executable, "-c", text, library], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", text, library], capture_output=True, text=True, timeout=HANG_S
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -13,12 +13,14 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from servers import Server, has_curl
+from waiting import FOREVER_S, HANG_S, until
 
 np = pytest.importorskip("numpy")
 
@@ -141,7 +143,8 @@ def test_list_files_and_names_as_data(server: Server) -> None:
 def test_failures_that_pass_cost_no_sample(
     server: Server, fault: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "3")
+    if fault == "stall":
+        monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "6")  # a third of it without data ends an attempt
     chosen = set(list(SMALL)[::10])
     server.fault = lambda path, count: fault if path in chosen and count == 1 else None
     assert read(urls(server)) == list(SMALL.values())
@@ -149,20 +152,22 @@ def test_failures_that_pass_cost_no_sample(
 
 
 def test_the_server_may_ask_for_patience(server: Server) -> None:
-    """A client that does not wait as long as it is told to would come back several times."""
+    """The client comes back when the time is over that it is told to wait."""
     server.headers = {"Retry-After": "1"}
-    start = time.monotonic()
-    early = []
+    times: defaultdict[str, list[float]] = defaultdict(list)
 
     def fault(path: str, count: int) -> int | None:
-        if time.monotonic() > start + 0.9:
-            return None
-        early.append(path)
-        return 429
+        # no luck: a lower bound, and a busy machine only makes the client wait longer
+        times[path].append(time.monotonic())
+        return 429 if count == 1 else None
 
     server.fault = fault
-    assert read(urls(server)) == list(SMALL.values())
-    assert len(early) <= 3 * len(SMALL)  # one request per sample of the batches that are read ahead
+    server.objects = {f"/many/{i}": b"%d" % i for i in range(1000)}  # more than are read ahead
+    out = read([server.url + path for path in server.objects], batch=40)
+    assert out == list(server.objects.values())[:40]
+    assert all(path in times for path in list(server.objects)[:40])
+    assert all(t[1] - t[0] >= 0.99 for t in times.values() if len(t) > 1)
+    assert all(len(t) <= 2 for t in times.values())
 
 
 @pytest.mark.parametrize(
@@ -182,7 +187,8 @@ def test_the_server_may_ask_for_patience(server: Server) -> None:
 def test_failures_that_last(
     server: Server, fault: int | str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "0.6")
+    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "3" if fault in ("stall", "slow") else "60")
+    monkeypatch.setenv("HEADRACE_NET_ATTEMPTS", "2")
     server.fault = lambda path, count: fault
     text = failure(f"{server.url}/d/1.bin")
     assert re.search(message, text), text
@@ -201,16 +207,15 @@ def test_bad_objects_can_be_replaced(server: Server) -> None:
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All samples of the batch fail within the time for one."""
+    """All samples of the batch fail within the time for one: one after the other, they would take an hour."""
     monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "1")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         dead = f"http://127.0.0.1:{s.getsockname()[1]}/x.jpg"
-        start = time.monotonic()
-        assert "connect" in failure(dead, batch=300)
-        assert time.monotonic() - start < 10  # not 300 times as long
+        assert "connect" in failure(dead, batch=4000)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("waits_for", ["file", "listing", "archive", "file list"])
 def test_waiting_is_interrupted(
     server: Server, waits_for: str, start: Callable[..., subprocess.Popen[str]]
@@ -241,13 +246,13 @@ def test_waiting_is_interrupted(
         AWS_ENDPOINT_URL=server.url,
         AWS_ACCESS_KEY_ID="KEY",
         AWS_SECRET_ACCESS_KEY="secret",
+        HEADRACE_NET_TIMEOUT=str(FOREVER_S),
     )
-    while not server.seen:
-        assert child.poll() is None
-        time.sleep(0.01)
+    until(lambda: server.seen or child.poll() is not None, "the server is asked")
+    assert child.poll() is None
     begin = time.monotonic()
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=HANG_S)
     assert out.startswith("interrupted "), out
     assert float(out.split()[1]) - begin < 1  # the clock is the same in all processes
     assert child.returncode == 0
@@ -268,7 +273,7 @@ assert read() == 1001
 if pid:
     assert os.waitpid(pid, 0)[1] == 0
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=HANG_S)
 
 
 def cached_files(folder: Path) -> list[Path]:

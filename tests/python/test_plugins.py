@@ -17,6 +17,7 @@ import pytest
 
 import headrace
 from headrace import plugin_manager, sysconfig
+from waiting import HANG_S
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugin"
 PACKAGE = Path(headrace.__file__).parent.resolve()
@@ -63,7 +64,7 @@ def run(code: str, *args: object, cwd: Path | None = None) -> str:
     """Runs the code in a process of its own; returns its output."""
     program = HEAD + textwrap.dedent(code)
     command = [sys.executable, "-c", program, *map(str, args)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

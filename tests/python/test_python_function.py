@@ -14,6 +14,7 @@ import headrace
 import numpy as np
 import pytest
 from headrace import Pipeline, fn, ops
+from waiting import HANG_S, until
 
 BATCH = 3
 
@@ -242,7 +243,7 @@ def test_batches_in_order_with_slow_calls() -> None:
     seen = []
 
     def function(a: np.ndarray) -> np.ndarray:
-        time.sleep(0.001)
+        time.sleep(0.001)  # no luck: the function is meant to be slow
         seen.append(int(a.flat[0]))
         return a
 
@@ -270,13 +271,12 @@ def test_the_consumer_does_not_wait_with_the_gil() -> None:
     done = threading.Event()
 
     def beating() -> None:
-        while not done.is_set():
+        while not done.wait(0.001):
             beat.set()
-            time.sleep(0.001)
 
     def function(a: np.ndarray) -> np.ndarray:
         beat.clear()
-        assert beat.wait(10)
+        assert beat.wait(HANG_S)
         return a
 
     thread = threading.Thread(target=beating)
@@ -295,19 +295,15 @@ def test_dropped_in_mid_flight() -> None:
 
     def function(a: np.ndarray) -> np.ndarray:
         entered.set()
-        time.sleep(0.05)
+        time.sleep(0.05)  # no luck: meanwhile the pipeline is dropped, usually; both orders are right
         return a
 
     pipe = build(headrace, function)
     threading.Thread(target=pipe.schedule_run).start()
-    assert entered.wait(10)
+    assert entered.wait(HANG_S)
     watch = weakref.ref(pipe)
-    start = time.monotonic()
     del pipe
-    while watch() is not None and time.monotonic() < start + 10:
-        time.sleep(0.01)
-        gc.collect()
-    assert watch() is None
+    until(lambda: gc.collect() >= 0 and watch() is None, "the pipeline is gone")
 
 
 def test_a_function_that_holds_its_pipeline_is_collected() -> None:
@@ -328,15 +324,16 @@ def test_a_function_that_holds_its_pipeline_is_collected() -> None:
 def test_the_last_reference_goes_in_the_function(child: Any) -> None:
     output = child(
         """
-        import gc, threading, time
+        import gc, threading, weakref
         import numpy as np
         from headrace import Pipeline, fn
+        from waiting import until
 
         go = threading.Event()
         box = []
 
         def function():
-            go.wait(10)
+            go.wait()
             box.clear()
             gc.collect()
             return np.zeros(3)
@@ -347,9 +344,10 @@ def test_the_last_reference_goes_in_the_function(child: Any) -> None:
         box.append(pipe)
         pipe.build()
         pipe.schedule_run()
+        watch = weakref.ref(pipe)
         del pipe
         go.set()
-        time.sleep(0.3)
+        until(lambda: watch() is None, "the pipeline is gone")
         print("alive", box)
         """
     )
@@ -364,9 +362,13 @@ def test_the_interpreter_ends_while_functions_run(child: Any, how: str) -> None:
         import numpy as np
         from headrace import Pipeline, fn
 
+        def function():
+            time.sleep(0.01)  # no luck: the function is meant to be slow
+            return np.zeros(3)
+
         pipe = Pipeline(2, 2, None, prefetch_queue_depth=3)
         with pipe:
-            pipe.set_outputs(fn.python_function(function=lambda: (time.sleep(0.01), np.zeros(3))[1]))
+            pipe.set_outputs(fn.python_function(function=function))
         pipe.run()
         if sys.argv[1] == "exit":
             sys.exit(0)

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import gc
 import inspect
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import child_environment
+from waiting import HANG_S, running, until, until_ended
 
 torch = pytest.importorskip("torch")
 
@@ -51,19 +53,15 @@ def noise() -> Any:
 class Numbers(torch_data.Dataset):  # type: ignore[type-arg]
     """(i, the transform of i), repeated in an array of some shape."""
 
-    def __init__(
-        self, transform: Any, length: int = 10, shape: Any = (), seconds: float = 0
-    ) -> None:
+    def __init__(self, transform: Any, length: int = 10, shape: Any = ()) -> None:
         self.transform = transform
         self.length = length
         self.shape = shape
-        self.seconds = seconds
 
     def __len__(self) -> int:
         return self.length
 
     def __getitem__(self, i: int) -> Any:
-        time.sleep(self.seconds)
         return i, self.transform(np.full(self.shape, i, np.int32))
 
 
@@ -87,7 +85,7 @@ def server() -> Iterator[Any]:
 
 
 def loader_of(server: Any, workers: int = 2, **options: Any) -> Any:
-    ours = {k: options.pop(k) for k in ("length", "shape", "seconds") if k in options}
+    ours = {k: options.pop(k) for k in ("length", "shape") if k in options}
     return proxy.DataLoader(
         server, Numbers(server.proxy, **ours), batch_size=4, num_workers=workers, **options
     )
@@ -340,11 +338,15 @@ def test_references_that_form_no_batch(server: Any) -> None:
 
 
 def test_deterministic_order() -> None:
-    """With random numbers in the pipeline and workers of different speed, results repeat."""
+    """With random numbers in the pipeline and a worker that is later than the others, results repeat."""
+    others = [multiprocessing.Event() for _ in range(2)]  # batches 1 and 2 have been read
 
     class Uneven(Numbers):
         def __getitem__(self, i: int) -> Any:
-            time.sleep(0.02 * ((i // 4) % 3 == 0))
+            if i == 0:
+                assert all(other.wait(HANG_S) for other in others)
+            if i in (7, 11):
+                others[i // 4 - 1].set()
             return self.transform(np.float32(i))
 
     plain = noise(prefetch_queue_depth=1)
@@ -358,6 +360,8 @@ def test_deterministic_order() -> None:
         )
         found = [batch.clone() for batch in loader]
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        for other in others:
+            other.clear()
         next(iter(loader))  # the batches that workers read ahead do not run
         following = [batch.clone() for batch in loader]
     plain_ahead = [plain_run(plain, k) for k in (0, 0, 1, 2, 3, 4, 5)][1:]
@@ -501,18 +505,16 @@ def test_the_thread_of_the_server_fails(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(server._runner, "_take", fail)
     batches = iter(loader_of(server, length=40))
-    begun = time.monotonic()
     with pytest.raises(RuntimeError, match="thread of the DALIServer has failed: no memory"):
         for _ in batches:
             pass
     del batches
-    assert time.monotonic() - begun < 4
 
 
 # ---- processes that are killed -----------------------------------------------------------------
 
 PROGRAM = """
-import gc, sys, time
+import gc, sys
 from multiprocessing.synchronize import SemLock
 import numpy as np
 from headrace import fn, pipeline_def
@@ -524,7 +526,6 @@ class Data:
     def __len__(self):
         return 1 << 20
     def __getitem__(self, i):
-        time.sleep(0.002)
         return self.transform(np.full((64, 1024), i, np.float32))
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, py_num_workers=1)
@@ -553,25 +554,7 @@ if __name__ == "__main__":
 """
 
 
-def alive(pids: list[int]) -> list[int]:
-    """Those that run."""
-    found = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state != "Z":
-            found.append(pid)
-    return found
-
-
-def wait_until_gone(pids: list[int], begun: float) -> None:
-    while alive(pids) and time.monotonic() - begun < 2:
-        time.sleep(0.01)
-    assert not alive(pids)
-
-
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("victim", "method"), [("source", "fork"), ("main", "fork"), ("main", "spawn")]
 )
@@ -589,54 +572,52 @@ def test_a_killed_process(victim: str, method: str, tmp_path: Path) -> None:
     assert process.stdout is not None and process.stderr is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
     semaphores = process.stdout.readline().split()
-    assert len(alive(pids)) == 4
+    assert len(running(pids)) == 4
     assert bool(semaphores) == (method == "spawn")  # those of forked processes have no names
     os.kill(pids[-1] if victim == "source" else process.pid, signal.SIGKILL)
     killed = time.monotonic()
     if victim == "source":
         line = process.stdout.readline()
         assert line == "error RuntimeError\n", process.stderr.read()
-    wait_until_gone(pids, killed)
-    assert process.wait(60) == (0 if victim == "source" else -signal.SIGKILL)
+    until_ended(pids)
+    assert time.monotonic() - killed < 2
+    assert process.wait(HANG_S) == (0 if victim == "source" else -signal.SIGKILL)
     left = [f"/dev/shm/sem.{name.strip('/')}" for name in semaphores]
-    while any(map(os.path.exists, left)) and time.monotonic() - killed < 10:
-        time.sleep(0.01)
-    assert not any(map(os.path.exists, left))
+    until(lambda: not any(map(os.path.exists, left)), "the semaphores are removed")
     files = [name for name in os.listdir("/dev/shm") if name.startswith("torch_")]
     assert not [name for name in files if any(f"_{pid}_" in name for pid in pids)]
 
 
-ROUNDS = """
-import os, signal, sys, threading, time
-import numpy as np
-from test_pytorch_proxy import loader_of, numbers, proxy, square, took, wait_until_gone
-
-with proxy.DALIServer(square()) as server:
-    for delay in (0, 0.003, 0.01, 0.03, 0.1):
-        batches = iter(loader_of(server, 3, length=1 << 20, shape=(300, 300), seconds=0.001))
-        next(batches)
-        pids = [worker.pid for worker in batches._workers]
-        begun = time.monotonic()
-        try:
-            threading.Timer(delay, os.kill, (pids[1], signal.SIGKILL)).start()
-            for _ in batches:
-                pass
-        except RuntimeError as error:
-            assert "worker" in str(error)
-        else:
-            raise AssertionError("no error")
-        assert time.monotonic() - begun - delay < 2
-        ended = time.monotonic()
-        del batches
-        wait_until_gone(pids, ended)
-    again = took(loader_of(server, shape=(300, 300)))  # the server goes on
-    assert again == numbers(10)
-print("done")
-"""
-
-
-def test_a_worker_that_is_killed_at_any_time() -> None:
+@pytest.mark.timing
+def test_a_worker_that_is_killed_at_any_time(child: Any) -> None:
     """In a process of its own, because PyTorch raises the error wherever the main thread is."""
-    command = [sys.executable, "-W", "ignore", "-c", ROUNDS]
-    ran = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
-    assert ran.stdout == "done\n", ran.stderr
+    child(
+        """
+        import os, signal, sys, threading, time
+        import numpy as np
+        from test_pytorch_proxy import loader_of, numbers, proxy, square, took
+        from waiting import until_ended
+
+        with proxy.DALIServer(square()) as server:
+            for delay in (0, 0.003, 0.01, 0.03, 0.1):
+                batches = iter(loader_of(server, 3, length=1 << 20, shape=(300, 300)))
+                next(batches)
+                pids = [worker.pid for worker in batches._workers]
+                begun = time.monotonic()
+                try:
+                    threading.Timer(delay, os.kill, (pids[1], signal.SIGKILL)).start()
+                    for _ in batches:
+                        pass
+                except RuntimeError as error:
+                    assert "worker" in str(error)
+                else:
+                    raise AssertionError("no error")
+                assert time.monotonic() - begun - delay < 2
+                ended = time.monotonic()
+                del batches
+                until_ended(pids)
+                assert time.monotonic() - ended < 2
+            again = took(loader_of(server, shape=(300, 300)))  # the server goes on
+            assert again == numbers(10)
+        """
+    )

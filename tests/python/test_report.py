@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from headrace import Pipeline, cli, fn, types
 from photos import photo
+from waiting import HANG_S
 
 HOSTILE = "<script>alert(1)<b>&'\"=.png"
 READER = "R</script><script>alert(2)</script>"
@@ -143,7 +144,7 @@ def browse(browser: str, page: Path, profile: Path) -> subprocess.CompletedProce
         [browser, *options, f"--user-data-dir={profile}", page.as_uri()],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=HANG_S,
     )
 
 

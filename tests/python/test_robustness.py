@@ -18,8 +18,11 @@ pytest.importorskip("PIL")
 
 import numpy as np  # noqa: E402
 from photos import fill, resized, sources, take  # noqa: E402
+from waiting import FOREVER_S, HANG_S  # noqa: E402
 
 from headrace import Pipeline, fn  # noqa: E402
+
+STALLED = {"HEADRACE_STALL": f"read:{FOREVER_S}000000"}
 
 
 def threads() -> int:
@@ -43,29 +46,32 @@ def fed(source: Any, **options: Any) -> Pipeline:
 # ---- interrupts ----
 
 WAITS = {
-    "reading": ("pipe = resized(sys.argv[1], num_threads=1)", {"HEADRACE_STALL": "read:9000000"}),
-    "a source": ("pipe = fed(lambda i: time.sleep(9))", {}),
+    "reading": ("pipe = resized(sys.argv[1], num_threads=1)", STALLED),
+    "a source": ("pipe = fed(lambda i: threading.Event().wait())", {}),
     "a lock": (
         """
         pipe = resized(sys.argv[1], num_threads=1)
         pipe.build()
-        threading.Thread(target=pipe.run, daemon=True).start()
-        time.sleep(0.2)""",
-        {"HEADRACE_STALL": "read:9000000"},
+        other = threading.Thread(target=pipe.run, daemon=True)
+        other.start()
+        until(lambda: within("Pipeline.run", other), "the thread is in run()")""",
+        STALLED,
     ),
 }
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("what", WAITS)
 def test_interrupts_end_a_wait_within_a_second(what: str, start: Any, photos_root: Path) -> None:
     make, environment = WAITS[what]
     source = f"""
-        import sys, threading, time
+        import sys, threading
         from photos import resized
         from test_robustness import fed
+        from waiting import tell, until, within
         {make}
         pipe.build()
-        print("waiting", flush=True)
+        tell("waiting", lambda: within("Pipeline.run"))
         try:
             pipe.run()
         except KeyboardInterrupt:
@@ -73,30 +79,42 @@ def test_interrupts_end_a_wait_within_a_second(what: str, start: Any, photos_roo
         """
     with start(source, photos_root, **environment) as process:
         assert process.stdout.readline() == "waiting\n", process.stdout.read()
-        time.sleep(0.3)
+        time.sleep(0.3)  # the threads below run() wait, too
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "interrupted\n", process.stdout.read()
         assert time.monotonic() - begin < 1
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=HANG_S) == 0
         assert time.monotonic() - begin < 5  # waiting reads are cancelled
 
 
 def test_an_interrupted_run_loses_nothing(start: Any, photos_root: Path) -> None:
     source = """
-        import sys
+        import sys, threading
+        from headrace import fn
         from photos import resized, sources
+        from waiting import tell, within
+        entered, interrupted = threading.Event(), threading.Event()
+
+        def blocks(label):
+            entered.set()
+            interrupted.wait()
+            return label
+
         pipe = resized(sys.argv[1], num_threads=1)
+        with pipe:
+            images, labels = pipe._graph_out
+            pipe.set_outputs(images, fn.python_function(labels, function=blocks))
         pipe.build()
-        print("waiting", flush=True)
+        tell("waiting", lambda: entered.is_set() and within("Pipeline.run"))
         try:
             pipe.run()
         except KeyboardInterrupt:
+            interrupted.set()
             print(sources(pipe.run()[0]))
         """
-    with start(source, photos_root, HEADRACE_STALL="read:600000") as process:
-        assert process.stdout.readline() == "waiting\n"
-        time.sleep(0.2)
+    with start(source, photos_root) as process:
+        assert process.stdout.readline() == "waiting\n", process.stdout.read()
         process.send_signal(signal.SIGINT)
         expected = [f"class0/{i:02}.jpg" for i in range(4)]
         assert process.stdout.readline() == f"{expected}\n"
@@ -105,25 +123,39 @@ def test_an_interrupted_run_loses_nothing(start: Any, photos_root: Path) -> None
 def test_an_interrupted_iterator_loses_nothing(start: Any, photos_root: Path) -> None:
     pytest.importorskip("torch")
     source = """
-        import sys
+        import sys, threading
+        from headrace import fn
         from photos import resized
         from headrace.plugin.pytorch import DALIClassificationIterator
+        from waiting import tell, within
+        calls, labels, interrupted, entered, go = 0, [], 0, threading.Event(), threading.Event()
+
+        def blocks(label):  # in the third batch
+            global calls
+            calls += 1
+            if calls == 10:
+                entered.set()
+                go.wait()
+            return label
+
         pipe = resized(sys.argv[1], num_threads=1, prefetch_queue_depth=1)
+        with pipe:
+            images, numbers = pipe._graph_out
+            pipe.set_outputs(images, fn.python_function(numbers, function=blocks))
         iterator = DALIClassificationIterator(pipe, reader_name="Reader")
-        print("waiting", flush=True)
-        labels, interrupted = [], 0
+        tell("waiting", lambda: entered.is_set() and len(labels) == 8 and within("_DaliBaseIterator.__next__"))
         while True:
             try:
                 labels += next(iterator)[0]["label"].flatten().tolist()
             except KeyboardInterrupt:
                 interrupted += 1
+                go.set()
             except StopIteration:
                 break
         print(interrupted, labels)
         """
-    with start(source, photos_root, HEADRACE_STALL="decode:100000") as process:
+    with start(source, photos_root) as process:
         assert process.stdout.readline() == "waiting\n", process.stdout.read()
-        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         labels = [i // 8 for i in range(24)]
         assert process.stdout.readline() == f"1 {labels}\n"
@@ -140,7 +172,8 @@ ENDS = {
     "held by a module that stays": "import zlib; zlib.kept = resized(ROOT).run(); zlib.me = zlib",
     "a thread in run": "pipe = resized(ROOT)\n"
     "def work():\n    try:\n        while True: pipe.run()\n    except RuntimeError: pass\n"
-    "threading.Thread(target=work, daemon=True).start(); time.sleep(0.2)",
+    "thread = threading.Thread(target=work, daemon=True); thread.start()\n"
+    "until(lambda: within('Pipeline.run', thread), 'the thread is in run()')",
     "use in atexit": "pipe = resized(ROOT); pipe.run(); atexit.register(pipe.run)",
     "use in __del__": "class Late:\n    def __del__(self):\n        try: self.pipe.run()\n"
     "        except RuntimeError: pass\nlate = Late(); late.pipe = resized(ROOT); late.pipe.run()",
@@ -151,13 +184,13 @@ ENDS = {
 }
 
 
-STALLED = [(how, "read:300000") for how in ("running", "built only", "a thread in run")]
+SLOW = [(how, "read:300000") for how in ("running", "built only", "a thread in run")]
 
 
-@pytest.mark.parametrize("how, stall", [(how, "") for how in ENDS] + STALLED)
+@pytest.mark.parametrize("how, stall", [(how, "") for how in ENDS] + SLOW)
 def test_the_interpreter_ends(how: str, stall: str, child: Any, photos_root: Path) -> None:
-    source = "import atexit, gc, sys, threading, time\nimport numpy as np\n"
-    source += "from photos import resized\nROOT = sys.argv[1]\n" + ENDS[how]
+    source = "import atexit, gc, sys, threading\nimport numpy as np\nfrom photos import resized\n"
+    source += "from waiting import until, within\nROOT = sys.argv[1]\n" + ENDS[how]
     output = child(source, photos_root, HEADRACE_STALL=stall)
     assert "Traceback" not in output and "rror" not in output, output
 
@@ -187,10 +220,11 @@ def test_outputs_outlive_their_pipeline(photos_root: Path) -> None:
     assert np.array_equal(array, expected) and np.array_equal(np.asarray(sample), expected[2])
 
 
-def test_closing_while_a_thread_waits(start: Any, photos_root: Path) -> None:
+def test_closing_while_a_thread_waits(child: Any, photos_root: Path) -> None:
     source = """
-        import sys, threading, time
+        import sys, threading
         from photos import resized
+        from waiting import until, within
         pipe = resized(sys.argv[1], num_threads=1)
         pipe.build()
         told = []
@@ -202,16 +236,13 @@ def test_closing_while_a_thread_waits(start: Any, photos_root: Path) -> None:
                 told.append(str(error))
         thread = threading.Thread(target=work)
         thread.start()
-        time.sleep(0.2)
-        begin = time.monotonic()
+        until(lambda: within("Pipeline.run", thread), "the thread is in run()")
         pipe.close()
-        assert time.monotonic() - begin < 2
-        thread.join(5)
-        assert not thread.is_alive() and "closed" in told[0], told
+        thread.join()
+        assert "closed" in told[0], told
         print("good")
         """
-    with start(source, photos_root, HEADRACE_STALL="read:3000000") as process:
-        assert process.communicate(timeout=30)[0] == "good\n"
+    assert child(source, photos_root, **STALLED) == "good\n"
 
 
 # ---- forks ----
@@ -220,7 +251,7 @@ def test_closing_while_a_thread_waits(start: Any, photos_root: Path) -> None:
 def test_children_may_do_anything_but_use_the_pipeline(child: Any, photos_root: Path) -> None:
     output = child(
         """
-        import gc, os, sys, time
+        import gc, os, sys
         from photos import resized, sources
         pipe = resized(sys.argv[1], num_threads=4, prefetch_queue_depth=4, enable_checkpointing=True,
                        on_error="skip")
@@ -253,13 +284,7 @@ def test_children_may_do_anything_but_use_the_pipeline(child: Any, photos_root: 
             if pid == 0:
                 in_child(number)
                 sys.exit(7)  # with the interpreter's normal shutdown
-            end = time.monotonic() + 20
-            done = (0, 0)
-            while not done[0]:
-                assert time.monotonic() < end, "the child hangs"
-                done = os.waitpid(pid, os.WNOHANG)
-                time.sleep(0.001)
-            assert os.waitstatus_to_exitcode(done[1]) == 7, number
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7, number
         assert len(pipe.run()[0]) == 4
         print("good")
         """,
@@ -307,7 +332,7 @@ def test_two_processes_share_a_folder(start: Any, photos_root: Path, tmp_path: P
     quarantine = tmp_path / "bad.txt"
     both = [start(source, tmp_path / "root", quarantine) for _ in range(2)]
     for process in both:
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=HANG_S)[0]
         assert process.returncode == 0, output
     lines = quarantine.read_text().splitlines()
     assert len(lines) >= 200 and all(line.startswith("one/bad.jpg\t") for line in lines)
@@ -337,7 +362,7 @@ def test_threads_share_a_reader(photos_root: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(HANG_S)
     assert not failures and sorted(taken) == list(range(60))
     assert [sample for number in range(60) for sample in taken[number]] == expected
 
@@ -361,29 +386,36 @@ def test_threads_share_a_source() -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(HANG_S)
     assert sorted(taken) == list(range(200))
 
 
 def test_reports_do_not_wait_for_a_run(child: Any, photos_root: Path) -> None:
     child(
         """
-        import sys, threading, time
+        import sys, threading
         from photos import resized
+        from waiting import until, within
         pipe = resized(sys.argv[1], num_threads=1)
         pipe.build()
-        thread = threading.Thread(target=lambda: [pipe.run() for _ in range(2)])
+        told = []
+        def work():
+            try:
+                pipe.run()
+            except RuntimeError as error:
+                told.append(str(error))
+        thread = threading.Thread(target=work)
         thread.start()
-        longest = 0
-        while thread.is_alive():
-            begin = time.monotonic()
+        until(lambda: within("Pipeline.run", thread), "the thread is in run()")
+        for _ in range(20):
             pipe.stats(), pipe.errors(), pipe.explain()
-            longest = max(longest, time.monotonic() - begin)
-            time.sleep(0.05)
-        assert 0 < longest < 0.6, longest
+        assert not told and thread.is_alive()
+        pipe.close()
+        thread.join()
+        assert "closed" in told[0], told
         """,
         photos_root,
-        HEADRACE_STALL="read:700000",
+        **STALLED,
     )
 
 
@@ -503,10 +535,8 @@ def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
             assert "host_memory_limit" in str(error) and "release outputs" in str(error)
             results.append(None)
 
-    begin = time.monotonic()
     for _ in range(16):
-        step()
-    assert time.monotonic() - begin < 20  # it does not wait forever
+        step()  # does not wait forever
     assert 4 <= len(held) <= 11 and pipe.stats()["memory_bytes"] <= limit  # 192 KiB each
     held.clear()
     for _ in range(12):

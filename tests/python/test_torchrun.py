@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from waiting import HANG_S
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "pytorch" / "elastic_train.py"
 SAMPLES = 29
@@ -24,7 +25,7 @@ def torchrun(processes: int, folder: Path, state: Path, dump: Path, *more: str) 
         env={**os.environ, "DUMP": str(dump), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -16,6 +16,7 @@ import videos
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from videos import B_PYRAMID, OPEN_GOP, av
+from waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted(
@@ -48,7 +49,7 @@ class Table:
 def table(path: Path, *arguments: object) -> Table:
     newest = max(PROGRAMS, key=lambda p: p.stat().st_mtime)
     command = [str(newest), str(path), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode in (0, 1), done
     t = Table()
     for line in done.stdout.splitlines():
