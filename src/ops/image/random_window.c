@@ -76,8 +76,9 @@ hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng
     } else if (w * tallest < least && tallest <= h) {
         *window = (hr_window){.h = (int64_t)tallest, .w = width};
     } else {
+        int64_t attempts = height > 0 && width > 0 ? args->num_attempts : 0; /* else none can fit */
         bool found = false;
-        for (int64_t i = 0; i < args->num_attempts && !found; i++)
+        for (int64_t i = 0; i < attempts && !found; i++)
             found = draw(&r, rng, i, window, h, w);
         if (!found)
             fall_back(&r, window, h, w);
