@@ -4,6 +4,7 @@
 // so that a sanitizer sees accesses beyond it. Threads run one at a time and are switched at
 // barriers and around atomic operations. Their order, and that of blocks, is random (from a seed):
 // if a barrier is missing, some order gives other results.
+#include <setjmp.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -11,6 +12,7 @@
 
 #include "cuda_runtime.h"
 
+#include "core/block.h"
 #include "cuda/runtime.cuh"
 
 dim3 threadIdx, blockIdx, gridDim;
@@ -22,12 +24,18 @@ constexpr size_t STACK = 1 << 16;
 
 enum state { READY, WAITING, ENDED };
 
-struct fiber {
+struct place {
     ucontext_t context;
-    state now;
+    jmp_buf at;
+    bool left; // `at` is where to go on, otherwise `context`
 };
 
-ucontext_t scheduler;
+struct fiber {
+    place now;
+    state is;
+};
+
+place scheduler;
 std::vector<fiber> fibers;
 std::vector<char> stacks;
 const std::function<void()> *body;
@@ -55,27 +63,43 @@ std::vector<unsigned> order_of(unsigned count)
     return order;
 }
 
+// Goes on at `to`. swapcontext makes a system call, but the address sanitizer knows it, and does
+// not know jumps to other stacks.
+void go(place *from, place *to)
+{
+#ifdef HR_ASAN
+    swapcontext(&from->context, &to->context);
+#else
+    from->left = true;
+    if (_setjmp(from->at) != 0)
+        return;
+    if (to->left)
+        _longjmp(to->at, 1);
+    setcontext(&to->context);
+#endif
+}
+
+void leave(state is)
+{
+    fibers[current].is = is;
+    go(&fibers[current].now, &scheduler);
+}
+
 void run_fiber()
 {
     (*body)();
-    fibers[current].now = ENDED;
+    leave(ENDED);
 }
 
 void start(unsigned thread)
 {
     fiber *f = &fibers[thread];
-    getcontext(&f->context);
-    f->context.uc_stack.ss_sp = &stacks[thread * STACK];
-    f->context.uc_stack.ss_size = STACK;
-    f->context.uc_link = &scheduler;
-    f->now = READY;
-    makecontext(&f->context, run_fiber, 0);
-}
-
-void leave(state now)
-{
-    fibers[current].now = now;
-    swapcontext(&fibers[current].context, &scheduler);
+    getcontext(&f->now.context);
+    f->now.context.uc_stack.ss_sp = &stacks[thread * STACK];
+    f->now.context.uc_stack.ss_size = STACK;
+    f->now.left = false;
+    f->is = READY;
+    makecontext(&f->now.context, run_fiber, 0);
 }
 
 // Runs all threads until each of them waits at a barrier or has ended.
@@ -84,11 +108,11 @@ void run_to_barrier(unsigned threads)
     for (bool ready = true; ready;) {
         ready = false;
         for (unsigned t : order_of(threads))
-            if (fibers[t].now == READY) {
+            if (fibers[t].is == READY) {
                 current = t;
                 threadIdx = dim3(t);
-                swapcontext(&scheduler, &fibers[t].context);
-                ready |= fibers[t].now == READY;
+                go(&scheduler, &fibers[t].now);
+                ready |= fibers[t].is == READY;
             }
     }
 }
@@ -102,8 +126,8 @@ void run_block(unsigned threads)
         run_to_barrier(threads);
         alive = false;
         for (unsigned t = 0; t < threads; t++)
-            if (fibers[t].now == WAITING) {
-                fibers[t].now = READY;
+            if (fibers[t].is == WAITING) {
+                fibers[t].is = READY;
                 alive = true;
             }
     }
