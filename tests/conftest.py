@@ -66,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(timing, "timing")
     config.addinivalue_line("markers", "dali: compares with DALI, or with its recorded results")
+    config.addinivalue_line("markers", "typing_tools: runs mypy or pyright on Python files only")
     config.addinivalue_line("markers", "live_dali: needs DALI itself: run with --dali only")
     if config.getoption("--record"):
         config.option.dali = True

@@ -12,6 +12,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import headrace
 import numpy as np
 import pytest
+import warm
 from PIL import Image
 from pictures import CLASSES, make_folders
 from waiting import HANG_S
@@ -34,7 +36,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folders(tmp_path_factory.mktemp("data") / "set")
 
 
-def run(*command: str) -> str:
+def run(*command: str, ranks: int = 1) -> str:
+    """Runs a script, or a module if the command begins with -m."""
+    if command[0] != "-m":
+        with tempfile.TemporaryDirectory() as folder:
+            return warm.run(list(command), Path(folder) / "output", ranks)
     paths = [str(Path(headrace.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     env = {
         **os.environ,
@@ -45,7 +51,7 @@ def run(*command: str) -> str:
         done = subprocess.run(
             [sys.executable, *command], env=env, capture_output=True, text=True, timeout=HANG_S
         )
-        if "--resume" in command or ABORT_OF_TORCH not in done.stderr:
+        if ABORT_OF_TORCH not in done.stderr:
             break
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -97,13 +103,16 @@ def test_two_processes(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_resume_continues_exactly(folder: Path, tmp_path: Path, processes: int) -> None:
     pytest.importorskip("torch")
-    launch = TORCHRUN if processes == 2 else ()
     whole, parts, state = tmp_path / "whole", tmp_path / "parts", tmp_path / "state.pt"
-    common = (*launch, TRAIN, str(folder), "--epochs", "2", *SMALL)
-    run(*common, "--dump", str(whole))
-    run(*common, "--dump", str(parts), "--checkpoint", str(state), "--stop-after", "4")
+    common = (TRAIN, str(folder), "--epochs", "2", *SMALL)
+
+    def train(*more: str) -> None:
+        run(*common, *more, ranks=processes)
+
+    train("--dump", str(whole))
+    train("--dump", str(parts), "--checkpoint", str(state), "--stop-after", "4")
     assert len(dumped(parts, 1)[0]) < len(dumped(whole, 1)[0])
-    run(*common, "--dump", str(parts), "--checkpoint", str(state), "--resume")
+    train("--dump", str(parts), "--checkpoint", str(state), "--resume")
     assert dumped(parts, processes) == dumped(whole, processes)
 
 

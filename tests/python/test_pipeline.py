@@ -634,8 +634,10 @@ def _fails(_):
 
 @pytest.mark.timing
 def test_a_slow_python_source_is_named() -> None:
+    pause = 0.01
+
     def slow(_):
-        time.sleep(0.01)
+        time.sleep(pause)
         return [np.zeros(3)] * 4
 
     pipe = Pipeline(batch_size=4, num_threads=1, device_id=None)
@@ -646,6 +648,7 @@ def test_a_slow_python_source_is_named() -> None:
     stats = pipe.stats()
     assert "the Python source" in pipe.explain().splitlines()[0]
     assert stats["source_s"] > 0.05 > stats["consumer_busy_s"]
+    pause = 0
     for _ in range(10):
         pipe.run()
         time.sleep(0.2)
