@@ -119,7 +119,7 @@ static bool workers_are(hr_pipeline *p, workers_state wanted)
     return wanted == ANYTHING || (wait && poll == (wanted == POLL));
 }
 
-/* Whether idle workers poll or sleep: batches that were taken are replaced. */
+/* Whether idle workers poll or wait to be woken: batches that were taken are replaced. */
 TEST(idle_workers_go_on)
 {
     fixture f;

@@ -136,7 +136,7 @@ static hr_status check_device(int32_t device, const char *call, hr_error *error)
 static void nap(long long microseconds)
 {
     struct timespec t = {microseconds / 1000000, microseconds % 1000000 * 1000};
-    nanosleep(&t, NULL);
+    nanosleep(&t, NULL); /* no luck: a slow device, or between two looks at an event */
 }
 
 /* ---- streams ---- */
@@ -300,7 +300,7 @@ static void ticket_wait(const ticket *t)
 static void run_signal(fake_work *w)
 {
     ticket *t = w->to;
-    clock_gettime(CLOCK_MONOTONIC, &t->at);
+    clock_gettime(CLOCK_MONOTONIC, &t->at); /* no luck: what a timed event tells */
     atomic_store_explicit(&t->done, true, memory_order_release);
     ticket_unref(t);
 }

@@ -3,6 +3,7 @@
 /* Plain memory, the arena, the pool and buffers, also from several threads. */
 #include "core/alloc.h"
 #include "core/note.h"
+#include "core/thread.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -75,6 +76,34 @@ TEST(nth_allocation_fails_once)
         CHECK(memory);
         hr_free(memory);
     }
+}
+
+static void *allocate_ten(void *failed)
+{
+    for (int i = 0; i < 10; i++) {
+        void *memory = hr_calloc(1, 1, NULL);
+        *(int *)failed += memory == NULL;
+        hr_free(memory);
+    }
+    return NULL;
+}
+
+/* Only threads that the library starts for this one count its allocations. */
+TEST(the_failure_belongs_to_this_thread_and_those_it_starts)
+{
+    pthread_t thread;
+    int failed = 0;
+    hr_alloc_fail_after(5);
+    CHECK(pthread_create(&thread, NULL, allocate_ten, &failed) == 0);
+    CHECK(pthread_join(thread, NULL) == 0 && failed == 0);
+    CHECK(hr_thread_create(&thread, allocate_ten, &failed) == 0);
+    CHECK(pthread_join(thread, NULL) == 0 && failed == 1);
+    allocate_ten(&failed);
+    CHECK(failed == 1);
+    hr_alloc_fail_after(0);
+    allocate_ten(&failed);
+    CHECK(failed == 2);
+    hr_alloc_fail_after(-1);
 }
 
 /* ---- arena ---- */
