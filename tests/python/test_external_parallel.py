@@ -457,8 +457,8 @@ CHILD = """
     from waiting import tell, within
 
     def source(i):
-        if i == 3:
-            open(sys.argv[3], "w").close()
+        if i >= 3:
+            open(f"{sys.argv[3]}{i}", "w").close()
             signal.pause()
         return [np.full(3, i)] * 2
 
@@ -473,7 +473,8 @@ CHILD = """
             sys.exit(0)
         if how == "raise":
             raise ValueError
-        tell("waiting", lambda: os.path.exists(sys.argv[3]) and within("Pipeline.run"))
+        blocked = [sys.argv[3] + "3", sys.argv[3] + "4"]  # in one worker each
+        tell("waiting", lambda: all(map(os.path.exists, blocked)) and within("Pipeline.run"))
         while True:
             pipe.run()
 """
