@@ -434,17 +434,15 @@ TEST(sparse_files)
             printf("skipped: the file system has no files of 1 TB\n");
             return;
         }
-    clock_t start = clock();
     long long before = bytes_read();
     hr_cache *c = make(1 << 24, folder);
     CHECK(count_found(c, FEW) == FEW);
     put(c, FEW, 0); /* locks the file and truncates it */
     CHECK(count_found(c, FEW + 1) == FEW + 1 && stats(c).unwritten == 0);
     hr_cache_destroy(c);
-    CHECK(before < 0 || bytes_read() - before < 2 << 20);
     CHECK(truncate(file_name(".key"), huge) == 0);
     hr_cache_destroy(make(1 << 24, folder));
-    CHECK(clock() - start < 2 * CLOCKS_PER_SEC); /* of the CPU: reading it all takes minutes */
+    CHECK(before < 0 || bytes_read() - before < 2 << 20);
 }
 
 /* Links to files that the writer may write but that are not cache files. */
