@@ -43,14 +43,14 @@ if __name__ == "__main__":
     queue = context.Queue()
     child = context.Process(target=in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=240) == ("2.4.0", "headrace.fn")
+    assert queue.get(timeout=HANG_S) == ("2.4.0", "headrace.fn")
     child.join()
     code = "import nvidia.dali as d; print(d.__version__, d.fn.__name__)"
     text = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True).stdout
     assert text == "2.4.0 headrace.fn\\n", text
     print("done", sys.argv[1:], os.path.basename(__file__))
     sys.exit(3)
-"""
+""".replace("HANG_S", str(HANG_S))
 
 
 def run(
