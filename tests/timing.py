@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The marker `timing`, for tests with an upper bound on the wall or CPU time of something. They run only where no other
-test runs beside them, and once more if they fail, because the machine may have had other work."""
+"""The marker `timing`, for tests with an upper bound on the wall or CPU time of something. They run
+only where no other test runs beside them, and once more if they fail, because the machine may have
+had other work."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 _LEFT = pytest.StashKey[int]()  # how many were left out
-_AGAIN = pytest.StashKey[list[str]]()  # those that passed when they were run again, and why they had failed
+_AGAIN = pytest.StashKey[list[str]]()  # those that passed only when run again, and why
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -79,8 +79,8 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # An answer leaves at once and in one piece. Otherwise the second piece waits, by Nagle's algorithm, until the
-    # client acknowledges the first one, which it delays by 40 ms.
+    # An answer leaves at once and in one piece. Otherwise the second piece waits, by Nagle's
+    # algorithm, until the client acknowledges the first one, which it delays by 40 ms.
     disable_nagle_algorithm = True
     wbufsize = -1
     server: _Listener

@@ -63,7 +63,9 @@ def run(
 
     paths.insert(0, str(Path(headrace.__file__).parent.parent))
     full = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run(command, cwd=cwd, env=full, capture_output=True, text=True, timeout=HANG_S)
+    return subprocess.run(
+        command, cwd=cwd, env=full, capture_output=True, text=True, timeout=HANG_S
+    )
 
 
 def test_script(tmp_path: Path) -> None:
@@ -184,7 +186,8 @@ def test_install_with_foreign_names_around() -> None:
         "assert sum(map(a._is_ours, sys.meta_path)) == 1\n"
         "import nvidia.dali; a.install(); print(nvidia.dali.__version__)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.stdout.splitlines() == [
         "nvidia.dali is imported already: call headrace.as_dali.install() before",
         "2.4.0",

@@ -144,7 +144,8 @@ def test_failures_that_pass_cost_no_sample(
     server: Server, fault: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if fault == "stall":
-        monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "6")  # a third of it without data ends an attempt
+        # a third of it without data ends an attempt
+        monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "6")
     chosen = set(list(SMALL)[::10])
     server.fault = lambda path, count: fault if path in chosen and count == 1 else None
     assert read(urls(server)) == list(SMALL.values())
@@ -207,7 +208,7 @@ def test_bad_objects_can_be_replaced(server: Server) -> None:
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All samples of the batch fail within the time for one: one after the other, they would take an hour."""
+    """All samples of the batch fail within the time for one; together they would take an hour."""
     monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "1")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -52,7 +52,11 @@ http {{
         root {root}/files;
         location /whole/ {{ alias {root}/files/; max_ranges 0; }}
         location /short/ {{ alias {root}/files/; keepalive_requests 3; }}
-        location /busy/ {{ alias {root}/files/; limit_req zone=slow burst=10 nodelay; limit_req_status 429; }}
+        location /busy/ {{
+            alias {root}/files/;
+            limit_req zone=slow burst=10 nodelay;
+            limit_req_status 429;
+        }}
         location /flaky/ {{ alias {root}/files/; if ($unlucky) {{ return 503; }} }}
         location /moved/ {{ rewrite ^/moved/(.*)$ /$1 redirect; }}
     }}
@@ -66,7 +70,8 @@ class Nginx:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.reserved = socket.socket()  # nobody but nginx can take its port, and it gets no connections
+        # Nobody but nginx can take the port of this socket, which gets no connections.
+        self.reserved = socket.socket()
         self.reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         self.reserved.bind(("127.0.0.1", 0))
         self.address = self.reserved.getsockname()

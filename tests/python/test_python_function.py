@@ -295,7 +295,8 @@ def test_dropped_in_mid_flight() -> None:
 
     def function(a: np.ndarray) -> np.ndarray:
         entered.set()
-        time.sleep(0.05)  # no luck: meanwhile the pipeline is dropped, usually; both orders are right
+        # no luck: meanwhile the pipeline is dropped, usually; both orders are right
+        time.sleep(0.05)
         return a
 
     pipe = build(headrace, function)

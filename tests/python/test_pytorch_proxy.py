@@ -338,7 +338,7 @@ def test_references_that_form_no_batch(server: Any) -> None:
 
 
 def test_deterministic_order() -> None:
-    """With random numbers in the pipeline and a worker that is later than the others, results repeat."""
+    """With random numbers in the pipeline and a worker that is late, results repeat."""
     others = [multiprocessing.Event() for _ in range(2)]  # batches 1 and 2 have been read
 
     class Uneven(Numbers):

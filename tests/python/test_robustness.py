@@ -143,7 +143,10 @@ def test_an_interrupted_iterator_loses_nothing(start: Any, photos_root: Path) ->
             images, numbers = pipe._graph_out
             pipe.set_outputs(images, fn.python_function(numbers, function=blocks))
         iterator = DALIClassificationIterator(pipe, reader_name="Reader")
-        tell("waiting", lambda: entered.is_set() and len(labels) == 8 and within("_DaliBaseIterator.__next__"))
+        def in_third():
+            return entered.is_set() and len(labels) == 8 and within("_DaliBaseIterator.__next__")
+
+        tell("waiting", in_third)
         while True:
             try:
                 labels += next(iterator)[0]["label"].flatten().tolist()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tests that are marked `timing` (tests/timing.py), and the check that finds tests that depend on luck."""
+"""Tests that are marked `timing` run alone, and once more if they fail (tests/timing.py)."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ MISTAKES = [
 def test_checkers_find_mistakes_and_nothing_else(
     package: Path, tmp_path: Path, check: Checker
 ) -> None:
-    """One run, because most of its time is for PyTorch: the examples are correct, and so is all but the mistakes."""
+    """One run, because most of its time is for PyTorch: the examples and USER are correct."""
     wrong = tmp_path / "wrong.py"
     wrong.write_text("\n".join([USER.lstrip(), *MISTAKES, ""]))
     examples = sorted((ROOT / "examples").glob("py*/*.py"))
@@ -166,7 +166,8 @@ def test_checkers_find_mistakes_and_nothing_else(
     done = check(package, wrong, *examples)
     out = done.stdout
     first = len(USER.lstrip().split("\n")) + 1
-    found = {(Path(file).name, int(line)) for file, line in re.findall(r"(\S+\.py):(\d+):.*error", out)}
+    errors = re.findall(r"(\S+\.py):(\d+):.*error", out)
+    found = {(Path(file).name, int(line)) for file, line in errors}
     assert found == {("wrong.py", first + k) for k in range(len(MISTAKES))}, out + done.stderr
     assert f"{len(examples) + 1} source files" in out or check is pyright, out
 

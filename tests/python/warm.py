@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Runs scripts in processes that are forked from one that has imported PyTorch: its import takes seconds of CPU time,
-and a test may start many processes."""
+"""Runs scripts in processes that are forked from one that has imported PyTorch: its import takes
+seconds of CPU time, and a test may start many processes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _run(command: list[str], environment: dict[str, str], output: Path) -> None:
 
 
 def run(command: list[str], output: Path, ranks: int = 1) -> str:
-    """Runs a script with its arguments and returns what it printed. With several ranks it runs in as many processes at
-    once, as torchrun does it."""
+    """Runs a script with its arguments and returns what it printed. With several ranks it runs in
+    as many processes at once, as torchrun does it."""
     environment = {"OMP_NUM_THREADS": "1"}
     if ranks > 1:
         import torch.distributed as dist
