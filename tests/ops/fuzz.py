@@ -280,10 +280,10 @@ def engine() -> Engine:
 
 
 def write_files() -> None:
-    """Files for readers, in the current folder."""
+    """Files for readers, in the current folder, where a worker that ended may have left some."""
     for label in ("a", "b"):
         folder = Path("files") / label
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for k in range(3):
             (folder / f"{k}.jpg").write_bytes(coded("JPEG", 21 + k, 33))
     Path("files/damaged.jpg").write_bytes(coded("JPEG", 21, 33)[:100])

@@ -16,9 +16,13 @@ static const hr_arg_def erasing_arg_defs[] = {HR_AREA_ARG_DEFS,
                                                      .max = 1.0),
                                               HR_ARG_END};
 
+#define LAYOUTS "HWC|CHW"
+
 static hr_status erasing_infer(hr_op_call *c, hr_error *error)
 {
-    (void)error;
+    hr_layout layout;
+
+    HR_TRY(hr_layout_match(LAYOUTS, &c->in[0].layout, c->in[0].shape.ndim, &layout, error));
     for (int32_t i = 0; i < 2; i++)
         hr_tensor_describe(&c->out[i], HR_DTYPE_FLOAT, hr_shape_make(1, &(int64_t){2}), NULL);
     return HR_STATUS_OK;
@@ -45,10 +49,12 @@ static void draw(const hr_op_call *c, int64_t h, int64_t w, float *anchor, float
 
 static hr_status erasing_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    (void)error;
     for (int32_t i = 0; i < n; i++) {
         const hr_tensor *in = &calls[i].in[0];
-        int32_t y = hr_layout_find(&in->layout, 'H');
+        hr_layout layout;
+
+        HR_TRY(hr_layout_match(LAYOUTS, &in->layout, in->shape.ndim, &layout, error));
+        int32_t y = hr_layout_find(&layout, 'H');
         float *anchor = calls[i].out[0].data, *shape = calls[i].out[1].data;
         anchor[0] = anchor[1] = shape[0] = shape[1] = 0.0f;
         draw(&calls[i], in->shape.extent[y], in->shape.extent[y + 1], anchor, shape);
@@ -64,7 +70,7 @@ const hr_op_def hr_op_torchvision_erasing = {
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM | HR_OP_ANYWHERE,
     .args = erasing_arg_defs,
     .args_size = sizeof(erasing_args),
-    .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
+    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
     .out = HR_OUTPUTS({"anchor"}, {"shape"}),
