@@ -17,8 +17,8 @@
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
 #   aarch64  make .cache/aarch64/python, which runs Python for aarch64 in QEMU, and install the wheel for aarch64 in it
-# A step does nothing if its result already exists. Concurrent runs wait for each other; runs for a framework wait only
-# for runs for the same one.
+# A step does nothing if its result already exists. Concurrent runs wait for each other; runs for a framework, or for
+# the step `test` alone, wait only for runs for the same.
 set -eu
 cd "$(dirname "$0")/.."
 venv_python=.venv/bin/python
@@ -34,7 +34,7 @@ if ! { mkdir -p .cache && touch .cache/setup.lock; } 2>/dev/null; then
     die "$PWD/.cache cannot be written: everything is built inside this folder, so it must be yours"
 fi
 case "$*" in
-jax | tf | paddle | numba | ray | s3) exec 9>".cache/setup-$*.lock" ;;
+test | jax | tf | paddle | numba | ray | s3) exec 9>".cache/setup-$*.lock" ;;
 *) exec 9>.cache/setup.lock ;;
 esac
 flock 9
