@@ -11,6 +11,9 @@ PY = .venv/bin/python
 BUILD = build/dev
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 
+# Otherwise every process of the tests would compile the modules that it imports: four seconds for PyTorch.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help all build demo test test-dali wheel wheel-aarch64 bench bench-kernels docs check clean distclean
 
 help:
