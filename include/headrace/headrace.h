@@ -353,6 +353,20 @@ typedef enum hr_on_error {
     HR_ON_ERROR_SKIP /* an iteration without good samples is left out, unless batches are fed */
 } hr_on_error;
 
+#define HR_THREADS_MAX 4096 /* of a pool or a pipeline */
+
+/* Threads that do the work of several pipelines. Each pipeline uses at most num_threads of them at
+ * once; when there are too few for all, pipelines take turns. The threads start when a pipeline is
+ * created, and have all ended when the last one is destroyed. */
+typedef struct hr_thread_pool hr_thread_pool;
+
+/* `max_threads`: threads of the pool, 1 .. HR_THREADS_MAX; 0: as many as its pipelines ask for
+ * together, up to 64, 4 for each CPU, or what the largest one asks for, whichever is most. */
+HR_API hr_status hr_thread_pool_create(hr_thread_pool **out, int32_t max_threads, hr_error *error);
+HR_API hr_thread_pool *hr_thread_pool_ref(hr_thread_pool *pool);
+HR_API void hr_thread_pool_unref(hr_thread_pool *pool); /* NULL is fine; so is a forked child */
+HR_API int32_t hr_thread_pool_threads(hr_thread_pool *pool); /* that there are now */
+
 typedef struct hr_pipeline_options {
     size_t struct_size; /* sizeof(hr_pipeline_options), set by hr_pipeline_options_init */
     int32_t batch_size; /* 1 .. 1048576 */
@@ -391,6 +405,9 @@ typedef struct hr_pipeline_options {
      * with the same pixels, which all pipelines with this folder then decode. Damaged files, and
      * files that the folder already has, are skipped. Without a folder, this has no effect. */
     bool index_transcode;
+    /* The threads that do the work; NULL: num_threads of its own. Not used with set_affinity, as
+     * pinned threads are the pipeline's own, and with run_here. */
+    hr_thread_pool *thread_pool;
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);

@@ -22,12 +22,14 @@ typedef struct reaper reaper;
 
 typedef struct core_state {
     PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type, *function_call_type;
-    PyTypeObject *tensor_type;
+    PyTypeObject *tensor_type, *threads_type;
     PyTypeObject *host_tensor_type, *device_tensor_type; /* subclasses of tensor_type */
     /* Classes of what run() and indexing return, in host memory [0] and on a device [1]. */
     PyObject *batch_class[2], *tensor_class[2];
     reaper *reaper;
-    PyObject *module; /* itself, borrowed */
+    hr_thread_pool *threads; /* of pipelines that are given none, in the process ... */
+    int threads_pid;         /* ... with this number */
+    PyObject *module;        /* itself, borrowed */
 } core_state;
 
 /* Pipeline; here because batches to be fed take memory of its pool. */

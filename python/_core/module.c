@@ -5,6 +5,7 @@
 #include "function.h"
 #include "pipeline.h"
 #include "tensor.h"
+#include "threads.h"
 
 /* Consumes the engine's text. */
 static PyObject *text_of(hr_status status, char *text, const hr_error *error)
@@ -121,8 +122,9 @@ static int core_exec(PyObject *module)
     state->function_call_type = add_type(module, &function_call_spec, NULL);
     state->batch_type = add_type(module, &batch_spec, NULL);
     state->tensor_type = add_type(module, &tensor_spec, NULL);
+    state->threads_type = add_type(module, &threads_spec, NULL);
     if (!state->graph_type || !state->pipeline_type || !state->feed_type || !state->batch_type ||
-        !state->tensor_type || !state->function_call_type)
+        !state->tensor_type || !state->function_call_type || !state->threads_type)
         return -1;
     state->host_tensor_type = add_type(module, &host_tensor_spec, state->tensor_type);
     state->device_tensor_type = add_type(module, &device_tensor_spec, state->tensor_type);
@@ -142,6 +144,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)state->function_call_type);
     Py_VISIT((PyObject *)state->batch_type);
     Py_VISIT((PyObject *)state->tensor_type);
+    Py_VISIT((PyObject *)state->threads_type);
     Py_VISIT((PyObject *)state->host_tensor_type);
     Py_VISIT((PyObject *)state->device_tensor_type);
     for (int i = 0; i < 2; i++) {
@@ -160,6 +163,7 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->function_call_type);
     Py_CLEAR(state->batch_type);
     Py_CLEAR(state->tensor_type);
+    Py_CLEAR(state->threads_type);
     Py_CLEAR(state->host_tensor_type);
     Py_CLEAR(state->device_tensor_type);
     for (int i = 0; i < 2; i++) {
@@ -177,6 +181,8 @@ static void core_free(void *module)
     core_clear(module);
     reaper_close(state->reaper);
     state->reaper = NULL;
+    hr_thread_pool_unref(state->threads);
+    state->threads = NULL;
 }
 
 static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, core_exec}, {0, NULL}};

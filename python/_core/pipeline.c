@@ -4,6 +4,7 @@
 #include "batch.h"
 #include "function.h"
 #include "pipeline.h"
+#include "threads.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -59,7 +60,7 @@ typedef struct create_args {
     Py_ssize_t host_memory_limit, read_ahead_limit, device_memory_limit;
     long long seed, max_image_pixels, index_memory_limit;
     int fuse, strict, set_affinity, run_here, index_transcode;
-    PyObject *checkpoint, *quarantine, *trace, *index_cache;
+    PyObject *checkpoint, *quarantine, *trace, *index_cache, *thread_pool;
 } create_args;
 
 static int take_on_error(const char *word, hr_on_error *out)
@@ -100,6 +101,7 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "device_memory_limit",
                             "run_here",
                             "index_transcode",
+                            "thread_pool",
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
@@ -107,12 +109,12 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLLOOOOiinpp:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOiinppO:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
             &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
             &o->cpu_level, &o->device_id, &a->device_memory_limit, &a->run_here,
-            &a->index_transcode))
+            &a->index_transcode, &a->thread_pool))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
@@ -222,7 +224,8 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         PyErr_SetString(PyExc_TypeError, "Pipeline: the first argument must be a Graph");
         return NULL;
     }
-    if (path_of(a.quarantine, &quarantine, &a.options.quarantine) < 0 ||
+    if (threads_get(state, a.thread_pool, &a.options.thread_pool) < 0 ||
+        path_of(a.quarantine, &quarantine, &a.options.quarantine) < 0 ||
         path_of(a.trace, &trace, &a.options.trace) < 0 ||
         path_of(a.index_cache, &index_cache, &a.options.index_cache) < 0)
         goto cleanup;

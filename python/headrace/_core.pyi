@@ -94,6 +94,10 @@ class Feed:
     @property
     def left(self) -> int: ...
 
+class ThreadPool:
+    threads: int
+    def __new__(cls, max_threads: int = 0) -> ThreadPool: ...
+
 class Pipeline:
     def __new__(
         cls, graph: Graph, batch_size: int, num_threads: int, **options: Any

@@ -178,7 +178,7 @@ bool hr__device_complete(hr_pipeline *p)
     if (noted) {
         noted->next = p->device_published;
         p->device_published = noted;
-        pthread_cond_signal(&p->work);
+        hr__wake(p, 1);
     }
     return true;
 }

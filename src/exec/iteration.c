@@ -190,10 +190,13 @@ static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
 
 void hr__wake(hr_pipeline *p, int32_t tasks)
 {
-    if (tasks >= p->waiting)
-        pthread_cond_broadcast(&p->work);
-    for (int32_t i = 0; i < tasks && tasks < p->waiting; i++)
+    if (tasks > 0 && p->lookout) {
+        p->lookout = false;
         pthread_cond_signal(&p->work);
+        tasks--;
+    }
+    if (tasks > 0)
+        hr__pool_call(&p->user, tasks);
 }
 
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)

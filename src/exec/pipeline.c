@@ -47,9 +47,9 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
     if (o->batch_size < 1 || o->batch_size > BATCH_SIZE_MAX)
         return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 .. %d",
                        o->batch_size, BATCH_SIZE_MAX);
-    if (o->num_threads < 1 || o->num_threads > 4096)
-        return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. 4096",
-                       o->num_threads);
+    if (o->num_threads < 1 || o->num_threads > HR_THREADS_MAX)
+        return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. %d",
+                       o->num_threads, HR_THREADS_MAX);
     if (o->prefetch_queue_depth < 1 || o->prefetch_queue_depth > 4096)
         return hr_fail(error, HR_STATUS_VALUE, "prefetch_queue_depth is %d; allowed are 1 .. 4096",
                        o->prefetch_queue_depth);
@@ -213,6 +213,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     p->options.checkpoint = NULL; /* borrowed from the caller, not valid after this call */
     p->options.trace = p->options.quarantine = p->options.index_cache = NULL;
     p->options.interrupt = NULL;
+    p->options.thread_pool = NULL; /* `threads` has it */
     *out = p;
     return HR_STATUS_OK;
 }
@@ -308,7 +309,7 @@ static void schedule_ordered(hr_pipeline *p, int32_t count)
     p->ordered_end = end;
     for (int32_t k = 0; k < p->plan->stage_count; k++) {
         if (p->plan->stages[k].ordered) {
-            pthread_cond_signal(&p->work);
+            hr__wake(p, 1);
             return;
         }
     }
@@ -333,9 +334,11 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
         if (p->lookout) /* do not wait until it looks the next time */
-            pthread_cond_signal(&p->work);
+            hr__wake(p, 1);
+        hr__pool_wait_begin();
         code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
                               : pthread_cond_wait(&p->ready, &p->lock);
+        hr__pool_wait_end();
     }
 }
 
@@ -449,7 +452,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         bool wake = *out && !p->lookout;
         pthread_mutex_unlock(&p->lock);
         if (wake)
-            pthread_cond_signal(&p->work);
+            hr__pool_call(&p->user, 1);
     }
     return status;
 }

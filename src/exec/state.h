@@ -12,6 +12,7 @@
 
 #include "core/core.h"
 #include "exec/stall.h"
+#include "exec/thread_pool.h"
 #include "io/cache.h"
 #include "io/readahead.h"
 #include "plan/plan.h"
@@ -40,15 +41,15 @@ typedef struct hr_worker_stats {
     hr_counter *node_ns;    /* in plan order; a chain counts as its last node, its decoding as its
                                first */
     hr_counter *node_count; /* samples */
-    hr_counter busy_ns, idle_ns, read_wait_ns, tasks;
+    hr_counter busy_ns, read_wait_ns, tasks;
     hr_counter cache_hits; /* items of readers that were in memory */
 } hr_worker_stats;
 
+/* What a thread needs to work for a pipeline. There are num_threads of them. */
 typedef struct hr_worker {
-    pthread_t thread;
     hr_pipeline *pipeline;
     int32_t number;
-    int cpu; /* to run on, or -1 */
+    struct hr_worker *next; /* among those without a thread */
     hr_arena *arena;
     void **locals; /* one per graph node: what `local_create` made, or NULL */
     hr_worker_stats stats;
@@ -78,20 +79,22 @@ struct hr_pipeline {
     struct hr_source *sources; /* `lock` guards their members */
     int32_t source_count;
     hr_worker *workers;
-    int32_t worker_count, started;
+    int32_t worker_count;
+    hr_thread_pool *threads;          /* of the workers */
+    hr_pool_user user;                /* the pipeline as a user of these threads */
     struct hr_device *device;         /* NULL: no node runs on a device */
     struct hr_completion *completion; /* device_stage.h */
 
     hr_rows *_Atomic rows[HR_ROWS_KEPT]; /* memory of ended iterations, for later ones */
 
-    pthread_cond_t work;  /* there may be a task */
+    pthread_cond_t work;  /* there may be a task for the lookout */
     pthread_cond_t ready; /* an iteration is done */
     pthread_mutex_t lock; /* guards the following members */
     bool stop;
     bool schedule_due;          /* an iteration was taken: another can be scheduled */
     bool scheduling;            /* a thread does, which owns what readers keep for it */
     bool lookout;               /* an idle worker polls for work, so that none has to be woken */
-    int32_t waiting;            /* workers that wait for `work` */
+    hr_worker *free_worker;     /* without a thread */
     int64_t *task_ns;           /* one per stage: mean time of its latest tasks */
     hr_iteration *first, *last; /* in flight, oldest first */
     int32_t in_flight;

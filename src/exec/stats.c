@@ -12,6 +12,7 @@ typedef struct snapshot {
     hr_worker_stats sum; /* over workers */
     hr_readahead_stats io;
     int64_t wall_ns, wait_ns, consumer_ns, source_ns, runs, samples, bad, start_up_ns;
+    int64_t idle_ns; /* of all workers: while they had nothing to do */
     int64_t device_ns, device_idle_ns, stream_ns;
     const hr_node *stream; /* the one that took most time */
     hr_cache_stats index;
@@ -65,12 +66,13 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
             s->sum.node_count[i] += t->node_count[i];
         }
         s->sum.busy_ns += t->busy_ns;
-        s->sum.idle_ns += t->idle_ns;
         s->sum.read_wait_ns += t->read_wait_ns;
         s->sum.cache_hits += t->cache_hits;
         s->sum.tasks += t->tasks;
     }
     s->wall_ns = hr_clock_ns() - p->start_ns;
+    if (!p->options.run_here)
+        s->idle_ns = HR_MAX(p->worker_count * s->wall_ns - s->sum.busy_ns, 0);
     s->wait_ns = p->consumer_wait_ns;
     s->consumer_ns = p->consumer_busy_ns;
     s->source_ns = p->source_ns;
@@ -135,7 +137,7 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     append_seconds(&t, "consumer_busy_s", s.consumer_ns);
     append_seconds(&t, "source_s", s.source_ns);
     append_seconds(&t, "workers_busy_s", s.sum.busy_ns);
-    append_seconds(&t, "workers_idle_s", s.sum.idle_ns);
+    append_seconds(&t, "workers_idle_s", s.idle_ns);
     append_seconds(&t, "workers_read_wait_s", s.sum.read_wait_ns);
     append_seconds(&t, "read_s", s.io.read_ns);
     append_seconds(&t, "device_busy_s", s.device_ns);
@@ -254,7 +256,7 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
 {
     int64_t total = s->wait_ns + s->source_ns + s->consumer_ns;
     double wait = share(s->wait_ns + s->source_ns, total), source = share(s->source_ns, total);
-    double idle = share(s->sum.idle_ns, s->sum.idle_ns + s->sum.busy_ns);
+    double idle = share(s->idle_ns, s->idle_ns + s->sum.busy_ns);
     double reading = share(s->sum.read_wait_ns, s->sum.busy_ns);
     double device = share(s->device_ns, s->device_ns + s->device_idle_ns);
     if (s->runs < 2)
@@ -306,7 +308,7 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
         (double)s.wait_ns * 1e-9, (double)s.consumer_ns * 1e-9, (double)s.source_ns * 1e-9);
     hr_text_append(&t, "%d workers: busy %.3f s (waiting for files %.3f s), idle %.3f s.\n",
                    p->worker_count, (double)s.sum.busy_ns * 1e-9, (double)s.sum.read_wait_ns * 1e-9,
-                   (double)s.sum.idle_ns * 1e-9);
+                   (double)s.idle_ns * 1e-9);
     if (s.kept.limit > 0)
         hr_text_append(&t,
                        "Items of readers in memory: %lld, %.1f of at most %.1f MB, %lld times used "

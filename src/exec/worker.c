@@ -3,7 +3,6 @@
 /* Workers. Each takes the oldest task, whichever iteration it belongs to. */
 #include <string.h>
 
-#include "core/thread.h"
 #include "device/device.h"
 #include "exec/affinity.h"
 #include "exec/device_batch.h"
@@ -108,28 +107,24 @@ static void take_turn(hr_worker *w, hr_iteration *it)
     tasks_done(w, it, count);
 }
 
-/* Waits for work; lock held. Waking a thread is the most expensive part of `run` for the training
- * loop (tens of microseconds in a virtual machine). So one idle worker, the lookout, polls for work
- * for a while and need not be woken. This needs prefetched batches that the consumer can take in
- * the meantime, and is not done with a device, which takes less time per batch than the lookout
- * sleeps. */
-static void wait_for_work(hr_worker *w, int32_t *looks)
+/* Waits for work in place, or returns false: the thread should go. Lock held. Waking a thread is
+ * the most expensive part of `run` for the training loop (tens of microseconds in a virtual
+ * machine). So one idle worker, the lookout, polls for work for a while and need not be woken. This
+ * needs prefetched batches that the consumer can take in the meantime, and is not done with a
+ * device, which takes less time per batch than the lookout sleeps, nor where other pipelines may
+ * need the thread. */
+static bool look_out(hr_pipeline *p, int32_t *looks)
 {
-    hr_pipeline *p = w->pipeline;
-    int64_t start = hr_clock_ns(), end = start + LOOK_NS;
-    bool look = !p->lookout && !p->device && p->options.prefetch_queue_depth > 1 && *looks < LOOKS;
-    p->waiting++;
-    if (look) {
-        struct timespec until = {end / 1000000000, end % 1000000000};
-        p->lookout = true;
-        pthread_cond_timedwait(&p->work, &p->lock, &until);
-        p->lookout = false;
-        ++*looks;
-    } else {
-        pthread_cond_wait(&p->work, &p->lock);
-    }
-    p->waiting--;
-    hr__count(&w->stats.idle_ns, hr_clock_ns() - start);
+    if (p->lookout || p->device || p->options.prefetch_queue_depth < 2 || *looks >= LOOKS ||
+        !hr__pool_roomy(&p->user))
+        return false;
+    int64_t end = hr_clock_ns() + LOOK_NS;
+    struct timespec until = {end / 1000000000, end % 1000000000};
+    p->lookout = true;
+    pthread_cond_timedwait(&p->work, &p->lock, &until);
+    p->lookout = false;
+    ++*looks;
+    return true;
 }
 
 /* Index entries are stored before other work, because they keep the memory of a device batch. Lock
@@ -143,14 +138,29 @@ static bool keep_entries(hr_worker *w)
     return true;
 }
 
-static void *worker_main(void *context)
+static hr_worker *seat(hr_pipeline *p)
 {
-    hr_worker *w = context;
-    hr_pipeline *p = w->pipeline;
+    hr_worker *w = p->free_worker;
+    p->free_worker = w->next;
+    return w;
+}
+
+static void unseat(hr_pipeline *p, hr_worker *w)
+{
+    w->next = p->free_worker;
+    p->free_worker = w;
+}
+
+/* A thread of the pool works for the pipeline as long as there is something to do and no other
+ * pipeline waits for a thread. */
+static void serve(void *context)
+{
+    hr_pipeline *p = context;
     int32_t looks = 0; /* as the lookout, since the last task */
-    hr__affinity_pin(w->cpu);
+    bool pressed = false;
     pthread_mutex_lock(&p->lock);
-    while (!p->stop) {
+    hr_worker *w = seat(p);
+    while (!p->stop && !pressed) {
         if (p->schedule_due) {
             (void)hr__schedule(p); /* the consumer reports a failure */
             continue;
@@ -158,15 +168,17 @@ static void *worker_main(void *context)
         if (keep_entries(w))
             continue;
         hr_iteration *it = pick(p);
-        if (!it) {
-            wait_for_work(w, &looks);
-            continue;
+        if (it) {
+            looks = 0;
+            take_turn(w, it);
+            pressed = hr__pool_pressed(&p->user);
+        } else if (!look_out(p, &looks)) {
+            break;
         }
-        looks = 0;
-        take_turn(w, it);
     }
+    unseat(p, w);
+    hr__pool_served(&p->user, pressed && !p->stop);
     pthread_mutex_unlock(&p->lock);
-    return NULL;
 }
 
 bool hr__work_here(hr_pipeline *p)
@@ -190,16 +202,24 @@ static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *
     return s->node_ns && s->node_count ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-static hr_status pin_workers(hr_pipeline *p, hr_error *error)
+/* Pinned threads work for one pipeline only. */
+static hr_status make_threads(hr_pipeline *p, hr_error *error)
 {
-    int *cpu = hr_calloc((size_t)p->worker_count, sizeof(*cpu), error);
-    if (!cpu)
+    if (p->options.thread_pool && !p->options.set_affinity) {
+        p->threads = hr_thread_pool_ref(p->options.thread_pool);
+        return HR_STATUS_OK;
+    }
+    HR_TRY(hr_thread_pool_create(&p->threads, p->worker_count, error));
+    if (!p->options.set_affinity)
+        return HR_STATUS_OK;
+    int *cpus = hr_calloc((size_t)p->worker_count, sizeof(*cpus), error);
+    if (!cpus)
         return HR_STATUS_NO_MEMORY;
     const char *pci = p->device ? hr_device_info(p->device)->pci : NULL;
-    hr_status status = hr__affinity_choose(pci, cpu, p->worker_count, error);
-    for (int32_t i = 0; i < p->worker_count; i++)
-        p->workers[i].cpu = cpu[i];
-    hr_free(cpu);
+    hr_status status = hr__affinity_choose(pci, cpus, p->worker_count, error);
+    if (status == HR_STATUS_OK)
+        status = hr__pool_pin(p->threads, cpus, p->worker_count, error);
+    hr_free(cpus);
     return status;
 }
 
@@ -210,25 +230,24 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
     if (!p->workers || !p->task_ns)
         return HR_STATUS_NO_MEMORY;
     p->worker_count = p->options.num_threads;
-    for (int32_t i = 0; i < p->worker_count; i++) {
+    for (int32_t i = p->worker_count - 1; i >= 0; i--) {
         hr_worker *w = &p->workers[i];
         w->pipeline = p;
         w->number = i;
-        w->cpu = -1;
         HR_TRY(make_stats(p, &w->stats, error));
         HR_TRY(hr_arena_create(&w->arena, error));
         w->locals = hr_calloc((size_t)p->graph->count + 1, sizeof(*w->locals), error);
         if (!w->locals)
             return HR_STATUS_NO_MEMORY;
         hr_arena_limit(w->arena, p->pool);
+        unseat(p, w);
     }
-    if (p->options.set_affinity)
-        HR_TRY(pin_workers(p, error));
-    for (; !p->options.run_here && p->started < p->worker_count; p->started++)
-        if (hr_thread_create(&p->workers[p->started].thread, worker_main, &p->workers[p->started]))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "num_threads: only %d of %d threads could be started", p->started,
-                           p->worker_count);
+    if (p->options.run_here)
+        return HR_STATUS_OK;
+    HR_TRY(make_threads(p, error));
+    p->user = (hr_pool_user){.serve = serve, .context = p, .most = p->worker_count};
+    HR_TRY(hr__pool_join(p->threads, &p->user, error));
+    hr__pool_call(&p->user, p->worker_count);
     return HR_STATUS_OK;
 }
 
@@ -250,8 +269,10 @@ static void free_locals(const hr_pipeline *p, hr_worker *w)
 
 void hr__workers_join(hr_pipeline *p)
 {
-    for (int32_t i = 0; i < p->started; i++)
-        pthread_join(p->workers[i].thread, NULL);
+    hr__pool_leave(&p->user);
+    pthread_mutex_lock(&p->lock); /* the last thread that served may still be releasing it */
+    pthread_mutex_unlock(&p->lock);
+    hr_thread_pool_unref(p->threads);
     for (int32_t i = 0; i < p->worker_count; i++) {
         hr_worker *w = &p->workers[i];
         free_locals(p, w);
@@ -263,5 +284,7 @@ void hr__workers_join(hr_pipeline *p)
     hr_free(p->task_ns);
     p->workers = NULL;
     p->task_ns = NULL;
-    p->worker_count = p->started = 0;
+    p->threads = NULL;
+    p->free_worker = NULL;
+    p->worker_count = 0;
 }

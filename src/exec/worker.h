@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The threads that run tasks. */
+/* The workers of a pipeline: they run tasks, on threads of a pool. */
 #ifndef HR_EXEC_WORKER_H
 #define HR_EXEC_WORKER_H
 

@@ -171,12 +171,12 @@ static inline hr_pipeline_options fixture_options(int batch_size, int threads)
     return options;
 }
 
-/* How many workers wait because there is nothing to do. */
-static inline int32_t fixture_waiting(hr_pipeline *p)
+/* Workers without work: they have no thread, or look out for work. Lock held. */
+static inline int32_t fixture_idle(const hr_pipeline *p)
 {
-    pthread_mutex_lock(&p->lock);
-    int32_t count = p->waiting;
-    pthread_mutex_unlock(&p->lock);
+    int32_t count = p->lookout;
+    for (const hr_worker *w = p->free_worker; w; w = w->next)
+        count++;
     return count;
 }
 

@@ -47,7 +47,7 @@ static void pile_up(caller *c)
     bool more = true;
     for (int pauses = 0; more && atomic_load(&c->inside) == 1;) {
         pthread_mutex_lock(&p->lock);
-        more = !p->stop && p->waiting < p->worker_count - 1;
+        more = !p->stop && fixture_idle(p) < p->worker_count - 1;
         pthread_mutex_unlock(&p->lock);
         more = more && waiting_pause(&pauses);
     }

@@ -214,10 +214,9 @@ static int pinned_with(const fixture *f, const char *mask, bool set_affinity, in
     unsetenv("HEADRACE_AFFINITY_MASK");
     if (status != HR_STATUS_OK)
         return -1;
-    int pauses = 0; /* workers pin themselves before they work or wait */
-    while (fixture_waiting(p) < 2 && waiting_pause(&pauses))
-        ;
-    int count = pinned_threads(cpu);
+    int pauses = 0, count = pinned_threads(cpu); /* workers pin themselves before they work */
+    while (set_affinity && count < 2 && waiting_pause(&pauses))
+        count = pinned_threads(cpu);
     hr_pipeline_destroy(p);
     return count;
 }

@@ -79,6 +79,7 @@ class Plan:
             seed=seed,
             index_memory_limit=0,
             run_here=threads == 0,
+            thread_pool=_pools.get(threads) if threads else None,
             **options,
         )
         self._lock = threading.Lock()
@@ -97,6 +98,21 @@ class Plan:
         return results[: self._count]
 
 
+class _Pools:
+    """Threads: one pool for each number of threads that contexts have. Plans with one number share them."""
+
+    def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)  # threads belong to their process
+
+    def _forget(self) -> None:
+        self._pools: dict[int, Any] = {}
+
+    def get(self, threads: int) -> Any:
+        return self._pools.setdefault(threads, _core.ThreadPool(threads))
+
+
+_pools = _Pools()
 _counts: dict[int, Any] = {}
 
 
