@@ -195,7 +195,7 @@ void hr__wake(hr_pipeline *p, int32_t tasks)
         pthread_cond_signal(&p->work);
         tasks--;
     }
-    if (tasks > 0)
+    if (tasks > 0 && !p->stop) /* afterwards the pipeline leaves the pool */
         hr__pool_call(&p->user, tasks);
 }
 

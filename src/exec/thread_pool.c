@@ -283,10 +283,10 @@ void hr__pool_call(hr_pool_user *user, int32_t threads)
     if (!pool)
         return;
     pthread_mutex_lock(&pool->lock);
-    int32_t more = HR_MIN(want(user, threads), pool->idle);
+    int32_t more = want(user, threads), idle = pool->idle;
     note_state(pool);
     pthread_mutex_unlock(&pool->lock);
-    for (int32_t i = 0; i < more; i++)
+    for (int32_t i = 0; i < HR_MIN(more, idle); i++)
         pthread_cond_signal(&pool->work);
 }
 
@@ -295,8 +295,8 @@ void hr__pool_served(hr_pool_user *user, bool again)
     hr_thread_pool *pool = user->pool;
     pthread_mutex_lock(&pool->lock);
     user->busy--;
-    if (again)
-        (void)want(user, 1); /* this thread, or another one, takes the first user of the queue */
+    if (again && want(user, 1) > 0) /* this thread takes the first user of the queue */
+        pthread_cond_signal(&pool->work);
     note_state(pool);
     if (user->busy == 0 && user->most == 0)
         pthread_cond_broadcast(&pool->left);
