@@ -10,8 +10,9 @@
 
 #define ATTEMPTS_MAX 1000000 /* then it is taken for granted that no window will be accepted */
 #define DRAWS 8
-#define SLACK 0x1p-21f /* coordinates may be beyond 0 and 1 by rounding errors, which are cut off  \
-                        */
+#define SLACK                                                                                      \
+    0x1p-21f /* coordinates may be beyond 0 and 1 by rounding errors, which are cut off            \
+              */
 
 typedef struct span {
     float low[HR_BBOX_DIMS], high[HR_BBOX_DIMS];
