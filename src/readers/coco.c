@@ -221,6 +221,10 @@ static hr_status put_pixels(hr_op_call *c, hr_tensor *out, const hr_coco_data *d
                             const hr_coco_image *m, hr_error *error)
 {
     size_t pixels = (size_t)m->width * (size_t)m->height; /* both fit 31 bits */
+    if (pixels == 0) /* of saved annotations; others are refused when they are loaded */
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the annotations do not have its width and height, which pixelwise_masks "
+                       "needs");
     if ((int64_t)pixels > hr_task_max_pixels(c->task))
         return hr_fail(error, HR_STATUS_LIMIT, "its mask would have %zu pixels; the limit is %lld",
                        pixels, (long long)hr_task_max_pixels(c->task));

@@ -310,6 +310,18 @@ def test_saved(tmp_path: Path, masks: str) -> None:
         path.write_bytes(content)
 
 
+def test_saved_without_sizes(tmp_path: Path) -> None:
+    random_set(tmp_path, 6)
+    save = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}  # fmt: skip
+    files = {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "annotations.json")}
+    run(headrace, 12, **files, **save, pixelwise_masks=True)
+    widths = (tmp_path / "widths.dat").read_bytes()
+    (tmp_path / "widths.dat").write_bytes(widths[:4] + bytes(len(widths) - 4))
+    again = {"file_root": str(tmp_path), "preprocessed_annotations": str(tmp_path)}
+    with pytest.raises(RuntimeError, match=r"\.jpg.* do not have its width and height"):
+        run(headrace, 12, **again, pixelwise_masks=True)
+
+
 @pytest.mark.live_dali
 @pytest.mark.parametrize("masks", ["polygon_masks", "pixelwise_masks"])
 def test_saved_for_dali(tmp_path: Path, masks: str, live_dali: Any) -> None:

@@ -193,6 +193,41 @@ def test_adpcm(code: str, channels: int) -> None:
         assert len(cut) >= 2 * len(want) // blocks
 
 
+@pytest.mark.parametrize("blocks", [12, 700])
+@pytest.mark.parametrize("code", ["ima", "ms"])
+def test_parts(code: str, blocks: int, tmp_path: Path) -> None:
+    """Parts of files with ADPCM, and of FLAC behind a tag that is longer than what is read first."""
+    data = sounds.adpcm(code, 2, 256, blocks)
+    files = {"adpcm.wav": sounds.adpcm_wav(code, 2, 256, data, rate=1000)}
+    files["tagged.wav"] = sounds.id3(100000) + files["adpcm.wav"]
+    files["tagged.flac"] = sounds.id3(100000) + coded("flac")
+    files["plain.wav"] = sounds.id3(100000) + sounds.wav(sounds.noise(3000, 2) >> 16, rate=1000)
+    for name, file in files.items():
+        (tmp_path / name).write_bytes(file)
+        (whole,), (rate,) = decode([file], dtype=types.INT16)
+        parts = [(0.0, 0.2), (0.05, 0.1), (0.301, -1), (0.2, 0.11)]
+        lines = [
+            json.dumps({"audio_filepath": str(tmp_path / name), "offset": offset} | ({"duration": d} if d > 0 else {}))
+            for offset, d in parts
+        ]  # fmt: skip
+        (tmp_path / "manifest").write_text("\n".join(lines))
+        pipe = Pipeline(len(parts), 1, None)
+        with pipe:
+            reader = fn.readers.nemo_asr(
+                manifest_filepaths=[str(tmp_path / "manifest")],
+                read_text=False,
+                dtype=types.INT16,
+                downmix=False,
+            )
+            pipe.set_outputs(*reader)
+        found = pipe.run()[0]
+        for got, (offset, d) in zip(found, parts, strict=True):
+            first = int(offset * rate)
+            end = len(whole) if d < 0 else first + int(d * rate)
+            assert len(whole) > first + 5
+            np.testing.assert_array_equal(np.array(got), whole[first:end])
+
+
 CORPUS = ROOT / "tests/fuzz/corpus/audio"
 LIBSNDFILE = {  # files that libsndfile wrote, and the greatest error of their encoding; ADPCM needs a while
     "nist": 0, "nist_ulaw": 256, "voc": 0, "voc_old": 255, "avr": 0, "ircam": 0, "paf": 0, "pvf": 0,
