@@ -268,10 +268,10 @@ hr_status hr_coco_draw(const hr_coco_data *d, const hr_coco_image *m, int32_t *o
     HR_TRY(sort_shapes(d, m, arena, &shapes, &count, error));
     HR_TRY(prepare(&c, arena, error));
     for (int64_t i = 0; i < count; i++) {
-        const hr_coco_polygon *p = &HR_COCO_AT(d->polygons, hr_coco_polygon)[shapes[i].index];
         if (shapes[i].is_rle) {
             HR_TRY(draw_rle(d, &c, &HR_COCO_AT(d->rles, hr_coco_rle)[shapes[i].index], error));
         } else {
+            const hr_coco_polygon *p = &HR_COCO_AT(d->polygons, hr_coco_polygon)[shapes[i].index];
             const float *xy = &HR_COCO_AT(d->vertices, float)[2 * (m->vertices.first + p->start)];
             HR_TRY(draw_polygon(&c, xy, p->end - p->start, error));
         }
