@@ -80,17 +80,19 @@ static int make_dense(imported *im, const int64_t *strides)
     hr_tensor *t = &im->tensor;
     size_t size = hr_dtype_size(t->dtype);
     int64_t volume = 1;
-    int dense = 1;
+    int dense = 1, empty = 0;
     for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
-        if (t->shape.extent[d] < 0 ||
-            (t->shape.extent[d] && volume > INT64_MAX / 8 / t->shape.extent[d])) {
+        const int64_t n = t->shape.extent[d] == 0 ? 1 : t->shape.extent[d]; /* as hr_shape_volume */
+        if (n < 0 || volume > INT64_MAX / 8 / n) {
             PyErr_SetString(PyExc_ValueError, "the shape has a negative extent or is too large");
             return -1;
         }
-        if (t->shape.extent[d] != 1 && strides[d] != volume * (int64_t)size)
+        if (n != 1 && strides[d] != volume * (int64_t)size)
             dense = 0;
-        volume *= t->shape.extent[d];
+        volume *= n;
+        empty = empty || t->shape.extent[d] == 0;
     }
+    volume = empty ? 0 : volume;
     if (im->device >= 0 && volume > 0 && !dense && im->strides) {
         memcpy(im->strides, strides, (size_t)t->shape.ndim * sizeof(*strides));
         im->strided = 1;

@@ -7,20 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Elements have at most 8 bytes, and strides are int64_t. */
+#define VOLUME_MAX ((size_t)INT64_MAX / 8)
+
+/* Empty shapes are limited as if their extents of 0 were 1, as in NumPy: products of some of the
+ * extents, such as strides, cannot overflow either. */
 bool hr_shape_volume(const hr_shape *shape, size_t *volume)
 {
+    size_t product = 1;
+    bool empty = false;
     if (shape->ndim < 0 || shape->ndim > HR_MAX_NDIM)
         return false;
-    bool empty = false;
     for (int32_t i = 0; i < shape->ndim; i++) {
-        if (shape->extent[i] < 0)
+        if (shape->extent[i] < 0 ||
+            !hr_size_mul(product, (size_t)HR_MAX(shape->extent[i], 1), &product) ||
+            product > VOLUME_MAX)
             return false;
         empty = empty || shape->extent[i] == 0;
-    }
-    size_t product = 1;
-    for (int32_t i = 0; i < shape->ndim && !empty; i++) {
-        if (!hr_size_mul(product, (size_t)shape->extent[i], &product))
-            return false;
     }
     *volume = empty ? 0 : product;
     return true;

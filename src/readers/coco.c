@@ -221,17 +221,19 @@ static hr_status put_pixels(hr_op_call *c, hr_tensor *out, const hr_coco_data *d
                             const hr_coco_image *m, hr_error *error)
 {
     size_t pixels = (size_t)m->width * (size_t)m->height; /* both fit 31 bits */
+    if (pixels == 0) /* of saved annotations; others are refused when they are loaded */
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the annotations do not have its width and height, which pixelwise_masks "
+                       "needs");
     if ((int64_t)pixels > hr_task_max_pixels(c->task))
         return hr_fail(error, HR_STATUS_LIMIT, "its mask would have %zu pixels; the limit is %lld",
                        pixels, (long long)hr_task_max_pixels(c->task));
     hr_tensor_describe(out, HR_DTYPE_INT32, (hr_shape){3, {m->height, m->width, 1}}, "HWC");
     out->data = hr_arena_alloc(c->arena, pixels * sizeof(int32_t), error);
-    uint8_t *bits = out->data ? hr_arena_alloc(c->arena, pixels + 1, error) : NULL;
-    if (!bits)
+    if (!out->data)
         return HR_STATUS_NO_MEMORY;
     memset(out->data, 0, pixels * sizeof(int32_t));
-    memset(bits, 0, pixels + 1);
-    return hr_coco_draw(d, m, out->data, bits, error);
+    return hr_coco_draw(d, m, out->data, c->arena, error);
 }
 
 static hr_status coco_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)

@@ -62,9 +62,9 @@ void hr_coco_fini(hr_coco_data *d);
 /* Run lengths as the text of a COCO file: five bits per character, the lowest first; from the third
  * number on, the difference to the last but one. false: it is damaged. */
 bool hr_coco_decode_counts(hr_scan *counts, const char *text, size_t size, hr_error *error);
-/* Draws all masks of an image into `out` (height x width, zeros), labels in rising order. `bits`
- * has height * width + 1 bytes. */
+/* Draws all masks of an image into `out` (height x width, zeros): where masks overlap, the highest
+ * label counts. Scratch memory comes from the arena. */
 hr_status hr_coco_draw(const hr_coco_data *d, const hr_coco_image *image, int32_t *out,
-                       uint8_t *bits, hr_error *error);
+                       hr_arena *arena, hr_error *error);
 
 #endif

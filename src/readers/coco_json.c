@@ -9,11 +9,16 @@
 
 #define ID_MAX INT32_MAX
 #define SIDE_MAX 1000000
+#define COORDINATE_MAX 1e37 /* so that sums of two are finite in single precision */
 
 typedef struct picture {
     int64_t id, width, height, name; /* name: offset in `text` */
     int64_t order;
 } picture;
+
+typedef struct category {
+    int64_t id, label;
+} category;
 
 typedef struct annotation {
     int64_t image, category, crowd, order;
@@ -47,6 +52,8 @@ static hr_status read_box(loader *l, float *box)
         if (!more)
             break;
         HR_TRY(hr_json_stream_number(&l->in, &value));
+        if (!(value >= -COORDINATE_MAX && value <= COORDINATE_MAX))
+            return hr_json_stream_fail(&l->in, "a number of a bbox is too large");
         if (n < 4)
             box[n] = (float)value;
     }
@@ -66,6 +73,8 @@ static hr_status read_polygon(loader *l)
         if (!more)
             return hr_scan_add(&l->polygons, range, sizeof(range), l->error);
         HR_TRY(hr_json_stream_number(&l->in, &value));
+        if (!(value >= -COORDINATE_MAX && value <= COORDINATE_MAX))
+            return hr_json_stream_fail(&l->in, "a coordinate of a polygon is too large");
         const float coordinate = (float)value;
         HR_TRY(hr_scan_add(&l->vertices, &coordinate, sizeof(coordinate), l->error));
     }
@@ -211,14 +220,14 @@ static hr_status read_picture(loader *l)
 
 static hr_status read_category(loader *l)
 {
-    int64_t id = INT64_MIN;
+    category c = {INT64_MIN, HR_COCO_COUNT(l->categories, category) + 1};
     bool first = true, more = true;
     for (;;) {
         HR_TRY(hr_json_stream_key(&l->in, &first, &more));
         if (!more)
-            return hr_scan_add(&l->categories, &id, sizeof(id), l->error);
+            return hr_scan_add(&l->categories, &c, sizeof(c), l->error);
         if (key_is(l, "id"))
-            HR_TRY(hr_json_stream_int(&l->in, -ID_MAX, ID_MAX, &id));
+            HR_TRY(hr_json_stream_int(&l->in, -ID_MAX, ID_MAX, &c.id));
         else
             HR_TRY(hr_json_stream_skip(&l->in));
     }
@@ -271,17 +280,27 @@ static int by_id(const void *x, const void *y)
     return a->id != b->id ? compare(a->id, b->id) : compare(a->order, b->order);
 }
 
-/* The number of the category in the file, from 1; 0: it is not there. */
-static int32_t label_of(const loader *l, int64_t category)
+static int by_category(const void *x, const void *y)
 {
-    const int64_t *ids = HR_COCO_AT(l->categories, int64_t);
-    int64_t n = HR_COCO_COUNT(l->categories, int64_t);
+    const category *a = x, *b = y;
+    return a->id != b->id ? compare(a->id, b->id) : compare(a->label, b->label);
+}
+
+/* The number of the category in the file, from 1; 0: it is not there. */
+static int32_t label_of(const loader *l, int64_t id)
+{
+    const category *all = HR_COCO_AT(l->categories, category);
+    int64_t low = 0, count = HR_COCO_COUNT(l->categories, category), high = count;
     if (l->options->keep_ids)
-        return (int32_t)category;
-    for (int64_t i = 0; i < n && i < INT32_MAX; i++)
-        if (ids[i] == category)
-            return (int32_t)i + 1;
-    return 0;
+        return (int32_t)id;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (all[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && all[low].id == id ? (int32_t)all[low].label : 0;
 }
 
 static hr_status add_box(loader *l, const annotation *a, const picture *p)
@@ -327,6 +346,20 @@ static hr_status add_masks(loader *l, const annotation *a, const picture *p, hr_
     return HR_STATUS_OK;
 }
 
+/* Fractions and masks need the size of the image. */
+static hr_status check_size(const loader *l, const picture *p, bool empty)
+{
+    const hr_coco_options *o = l->options;
+    const char *needs = o->drawn ? "pixelwise_masks" : o->ratio && !empty ? "ratio" : NULL;
+    if (!needs || (p->width > 0 && p->height > 0))
+        return HR_STATUS_OK;
+    return hr_fail(l->error, HR_STATUS_CORRUPT,
+                   "the image '%s' (id %lld) has a width of %lld and a height of %lld; %s needs "
+                   "the size of every image in the annotations",
+                   l->names.data + p->name, (long long)p->id, (long long)p->width,
+                   (long long)p->height, needs);
+}
+
 static hr_status add_image(loader *l, const picture *p)
 {
     const annotation *all = HR_COCO_AT(l->annotations, annotation);
@@ -346,6 +379,7 @@ static hr_status add_image(loader *l, const picture *p)
         else
             high = middle;
     }
+    HR_TRY(check_size(l, p, low == count || all[low].image != p->id));
     for (; low < count && all[low].image == p->id; low++) {
         HR_TRY(add_box(l, &all[low], p));
         HR_TRY(add_masks(l, &all[low], p, &image));
@@ -402,19 +436,47 @@ static hr_status add_named(loader *l, const picture *pictures, int64_t count)
     return status;
 }
 
+static bool same_image(const loader *l, const picture *a, const picture *b)
+{
+    return a->width == b->width && a->height == b->height &&
+           strcmp(l->names.data + a->name, l->names.data + b->name) == 0;
+}
+
+/* Adds the image that was added last once more, if it was. It has the same annotations. */
+static hr_status repeat_image(loader *l, const picture *p)
+{
+    hr_coco_data *d = l->out;
+    const int64_t count = HR_COCO_COUNT(d->images, hr_coco_image);
+    if (count == 0 || HR_COCO_AT(d->images, hr_coco_image)[count - 1].id != p->id)
+        return HR_STATUS_OK;
+    const hr_coco_image image = HR_COCO_AT(d->images, hr_coco_image)[count - 1];
+    HR_TRY(hr_scan_add(&d->images, &image, sizeof(image), l->error));
+    return hr_file_list_add(&d->names, NULL, l->names.data + p->name, 0, l->error);
+}
+
 static hr_status choose(loader *l)
 {
     picture *pictures = HR_COCO_AT(l->pictures, picture);
     int64_t count = HR_COCO_COUNT(l->pictures, picture);
     size_t annotations = (size_t)HR_COCO_COUNT(l->annotations, annotation);
+    size_t categories = (size_t)HR_COCO_COUNT(l->categories, category);
     if (annotations > 0)
         qsort(l->annotations.data, annotations, sizeof(annotation), by_image);
+    if (categories > 0)
+        qsort(l->categories.data, categories, sizeof(category), by_category);
     if (count > 0)
         qsort(pictures, (size_t)count, sizeof(*pictures), by_id);
+    for (int64_t i = 1; i < count; i++)
+        if (pictures[i].id == pictures[i - 1].id && !same_image(l, &pictures[i], &pictures[i - 1]))
+            return hr_fail(l->error, HR_STATUS_CORRUPT,
+                           "the images '%s' and '%s' have the same id, %lld",
+                           l->names.data + pictures[i - 1].name, l->names.data + pictures[i].name,
+                           (long long)pictures[i].id);
     if (l->options->images.n > 0)
         return add_named(l, pictures, count);
     for (int64_t i = 0; i < count; i++)
-        HR_TRY(add_image(l, &pictures[i]));
+        HR_TRY(i > 0 && pictures[i].id == pictures[i - 1].id ? repeat_image(l, &pictures[i])
+                                                             : add_image(l, &pictures[i]));
     return HR_STATUS_OK;
 }
 

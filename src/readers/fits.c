@@ -28,8 +28,8 @@ static const hr_arg_def fits_arg_defs[] = {
            "The header-data units to read, counted from 1. There is one output for each of them.",
            .min = 1, .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
     HR_ARG(fits_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
-           "Element types of the outputs, which must be those of the arrays; without them all are "
-           "UINT8."),
+           "Element types of the outputs, which must be those of the arrays. By default, every "
+           "output has the type of its arrays."),
     HR_SAMPLER_ARG_DEFS(fits_args),
     HR_ARG_END};
 
@@ -75,16 +75,16 @@ static hr_status fits_create(const void *args, void **state, hr_error *error)
 static hr_status read_array(hr_op_call *c, int32_t k, const hr_tensor *bytes, hr_error *error)
 {
     const fits_args *a = ((const fits_state *)c->state)->args;
-    const hr_dtype wanted = a->dtypes.v ? (hr_dtype)a->dtypes.v[k] : HR_DTYPE_UINT8;
     hr_fits_hdu *hdu = hr_arena_alloc(c->arena, sizeof(*hdu), error);
     if (!hdu)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(
         hr_fits_find(bytes->data, (size_t)bytes->shape.extent[0], a->hdu_indices.v[k], hdu, error));
-    if (hdu->dtype != wanted)
+    if (a->dtypes.v && hdu->dtype != (hr_dtype)a->dtypes.v[k])
         return hr_fail(error, HR_STATUS_ERROR,
-                       "its elements are %s, not %s; name the type of the array in `dtypes`",
-                       hr_dtype_name(hdu->dtype), hr_dtype_name(wanted));
+                       "its elements are %s, not %s; name the type of the array in `dtypes`, or "
+                       "leave out `dtypes`",
+                       hr_dtype_name(hdu->dtype), hr_dtype_name((hr_dtype)a->dtypes.v[k]));
     hr_tensor_describe(&c->out[k], hdu->dtype, hdu->shape, NULL);
     HR_TRY(hr_task_memory(c->task, k, &c->out[k], error));
     return hr_fits_read(bytes->data, hdu, c->out[k].data, c->arena, error);

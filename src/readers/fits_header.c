@@ -154,14 +154,13 @@ static bool take_card(const card *c, hr_fits_hdu *hdu)
 /* The size of the data, without padding. */
 static hr_status measure(hr_fits_hdu *hdu, size_t at, hr_error *error)
 {
-    const int64_t bits = hdu->bitpix < 0 ? -hdu->bitpix : hdu->bitpix;
+    const size_t element = hr_fits_element(hdu->bitpix);
     bool fits =
         hdu->naxis >= 0 && hdu->naxis <= HR_FITS_AXES && hdu->pcount >= 0 && hdu->gcount >= 1;
     if (hdu->groups)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "the header at byte %zu has random groups, which are not supported", at);
-    if (!fits || !(bits == 8 || bits == 16 || bits == 32 || bits == 64) || hdu->bitpix == -8 ||
-        hdu->bitpix == -16)
+    if (!fits || element == 0)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the header at byte %zu has BITPIX %lld, NAXIS %lld, PCOUNT %lld and GCOUNT "
                        "%lld, which is not valid",
@@ -172,7 +171,7 @@ static hr_status measure(hr_fits_hdu *hdu, size_t at, hr_error *error)
         fits = fits && hr_size_mul(count, (size_t)hdu->axis[d], &count);
     if (!fits || !hr_size_add(count, (size_t)hdu->pcount, &count) ||
         !hr_size_mul(count, (size_t)hdu->gcount, &count) ||
-        !hr_size_mul(count, (size_t)bits / 8, &hdu->size))
+        !hr_size_mul(count, element, &hdu->size))
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the header at byte %zu states a size of data that overflows", at);
     return HR_STATUS_OK;

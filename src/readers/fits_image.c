@@ -50,7 +50,7 @@ static double as_number(uint64_t bits, int64_t bitpix)
 static void convert(const hr_fits_hdu *hdu, int64_t bitpix, const uint8_t *from, void *out,
                     size_t count)
 {
-    const size_t size = (size_t)(bitpix < 0 ? -bitpix : bitpix) / 8;
+    const size_t size = hr_fits_element(bitpix);
     const uint64_t top = hdu->flip ? UINT64_C(1) << (8 * size - 1) : 0;
     if (hdu->scale) {
         for (size_t i = 0; i < count; i++) {
@@ -207,7 +207,7 @@ static hr_status open_tiles(const uint8_t *file, const hr_fits_hdu *hdu, tiling 
     const int64_t n = hdu->znaxis;
     size_t rows = 1, pixels = 1, table;
     HR_TRY(check_method(hdu, error));
-    t->element = (size_t)(hdu->zbitpix < 0 ? -hdu->zbitpix : hdu->zbitpix) / 8;
+    t->element = hr_fits_element(hdu->zbitpix);
     for (int64_t d = 0; d < n;
          d++) { /* products that are not larger than the array's, which fits */
         int64_t extent = tile_extent(hdu, d);

@@ -35,6 +35,25 @@ typedef struct hr_fits_hdu {
     bool scale; /* elements become bzero + bscale * stored */
 } hr_fits_hdu;
 
+/* Bytes of an element; 0: it is not a value of BITPIX. */
+static inline size_t hr_fits_element(int64_t bitpix)
+{
+    switch (bitpix) {
+    case 8:
+        return 1;
+    case 16:
+        return 2;
+    case 32:
+    case -32:
+        return 4;
+    case 64:
+    case -64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
 /* Finds the HDU of this number, from 1, and describes its array. Errors name the byte. */
 hr_status hr_fits_find(const uint8_t *file, size_t size, int32_t number, hr_fits_hdu *out,
                        hr_error *error);

@@ -241,18 +241,20 @@ static hr_status open_part(hr_op_call *c, const entry *e, hr_object *object, hr_
 {
     hr_error ignored;
     size_t size = (size_t)hr_object_size(object), head = HR_MIN(size, HEADER);
-    uint64_t at = 0;
+    int64_t first = 0;
     uint8_t *bytes = read_range(c, object, 0, head, error);
     if (!bytes)
         return error->status;
     if (head == size)
         return hr__sound_open(sound, c->local, bytes, size, e->offset, e->duration, c->arena,
                               error);
-    *sound = (hr_sound){0};
-    if (hr_audio_open(bytes, head, size, &sound->audio, &ignored) == HR_STATUS_OK) {
-        HR_TRY(hr__sound_select(sound, e->offset, e->duration, &at, error));
-        sound->samples = read_range(c, object, sound->audio.offset + at,
-                                    (size_t)sound->frames * sound->audio.frame_bytes, error);
+    *sound = (hr_sound){.file_size = size};
+    if (hr_audio_open(bytes, head, size, &sound->audio, &ignored) == HR_STATUS_OK &&
+        sound->audio.block_bytes == 0) {
+        const size_t frame = sound->audio.frame_bytes;
+        HR_TRY(hr__sound_select(sound, e->offset, e->duration, &first, error));
+        sound->samples = read_range(c, object, sound->audio.offset + (uint64_t)first * frame,
+                                    (size_t)sound->frames * frame, error);
         return sound->samples ? HR_STATUS_OK : error->status;
     }
     bytes = read_range(c, object, 0, size, error);

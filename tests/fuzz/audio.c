@@ -2,10 +2,11 @@
  * Copyright The Headrace authors */
 /* Fuzz target: sound files. The headers are read from all bytes and from the first half, and all
  * samples are converted to every type and mixed. */
-#include "codecs/audio/audio.h"
+#include "codecs/audio/adpcm.h"
 #include "replay.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void convert(const hr_audio *a, const uint8_t *samples)
 {
@@ -24,6 +25,24 @@ static void convert(const hr_audio *a, const uint8_t *samples)
     free(mixed);
 }
 
+/* Whole, and the second half alone, which must be the same. */
+static void decode_blocks(const hr_audio *a, const uint8_t *samples)
+{
+    const size_t frame = a->frame_bytes, frames = (size_t)a->frames, half = frames / 2;
+    int16_t *values = malloc(frames * frame + 1), *again = malloc(frames * frame + 1);
+    hr_arena *arena = NULL;
+    hr_error error;
+    if (values && again && hr_arena_create(&arena, &error) == HR_STATUS_OK &&
+        hr_adpcm_decode(a, samples, 0, a->frames, values, arena, &error) == HR_STATUS_OK &&
+        (hr_adpcm_decode(a, samples, (int64_t)half, (int64_t)(frames - half), again, arena,
+                         &error) != HR_STATUS_OK ||
+         memcmp(again, (const char *)values + half * frame, (frames - half) * frame) != 0))
+        abort();
+    hr_arena_destroy(arena);
+    free(values);
+    free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hr_audio a;
@@ -33,8 +52,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (hr_audio_open(data, size, size, &a, &error) != HR_STATUS_OK)
         return 0;
-    if (a.frames < 0 || a.offset > size || (uint64_t)a.frames * a.frame_bytes > size - a.offset ||
-        a.channels < 1 || a.rate < 1)
+    if (a.frames < 0 || a.offset > size || a.length > size - a.offset || a.channels < 1 ||
+        a.rate < 1)
+        abort();
+    if (a.block_bytes > 0) {
+        decode_blocks(&a, data + a.offset);
+        return 0;
+    }
+    if ((uint64_t)a.frames * a.frame_bytes > a.length)
         abort();
     convert(&a, data + a.offset);
     return 0;

@@ -28,9 +28,11 @@ static void compare(const uint8_t *data, size_t size, double offset, double dura
                     hr_arena *arena)
 {
     static hr_audio_kept *kept;
-    hr_audio_job job = {.bytes = data,
-                        .size = size,
-                        .coding = hr_audio_coding_of(data, size),
+    size_t start;
+    const hr_audio_coding coding = hr_audio_coding_of(data, size, &start);
+    hr_audio_job job = {.bytes = data + start,
+                        .size = size - start,
+                        .coding = coding,
                         .offset = offset,
                         .duration = duration};
     hr_audio_job again = job, fresh = job;

@@ -16,15 +16,18 @@
 static void draw(const hr_coco_data *d)
 {
     static int32_t pixels[PIXELS];
-    static uint8_t bits[PIXELS + 1];
+    hr_arena *arena;
     hr_error error;
+    if (hr_arena_create(&arena, &error) != HR_STATUS_OK)
+        return;
     for (int64_t i = 0; i < d->names.count; i++) {
         const hr_coco_image *m = &HR_COCO_AT(d->images, hr_coco_image)[i];
         if ((int64_t)m->width * m->height > PIXELS)
             continue;
-        memset(bits, 0, sizeof(bits));
-        (void)hr_coco_draw(d, m, pixels, bits, &error);
+        (void)hr_coco_draw(d, m, pixels, arena, &error);
+        hr_arena_reset(arena);
     }
+    hr_arena_destroy(arena);
 }
 
 static void load(const char *path, uint8_t flags)

@@ -133,6 +133,40 @@ def test_whole_or_not(headrace: Engine) -> None:
     assert abs(np.mean((shapes == 1).all(1)) - 0.25) < 0.04
 
 
+@pytest.mark.parametrize("ltrb", [True, False])
+def test_rounding_at_the_border(ltrb: bool, headrace: Engine) -> None:
+    """Boxes that end at the border of an image, divided by its size in single precision, as
+    readers.coco(ratio=True) gives them: some end a little beyond 1."""
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(50, 5000, (20000, 2))
+    starts = (rng.random((20000, 2)) * (sizes - 9)).round(2)
+    starts = starts.astype(np.float32)
+    lengths = (sizes - starts.astype(float)).round(2).astype(np.float32)
+    sides = sizes.astype(np.float32)
+    ends = starts / sides + lengths / sides
+    beyond = (ends > 1).any(1)
+    assert beyond.sum() > 20
+    second = ends if ltrb else lengths / sides
+    boxes = np.concatenate([starts / sides, second], 1).astype(np.float32)[beyond]
+
+    def define(e: Engine) -> Any:
+        data = e.feed(Data([boxes]))
+        return e.fn.random_bbox_crop(data, ltrb=ltrb, allow_no_crop=True, thresholds=[0.0],
+                                     scaling=[1.0, 1.0], seed=3)  # fmt: skip
+
+    result = headrace.run(1, define)
+    assert not isinstance(result, Failure), result
+    (kept,) = result[2].samples
+    assert kept.shape == boxes.shape and kept.min() >= 0 and kept.max() <= 1
+    np.testing.assert_allclose(kept, boxes, atol=1e-6)
+    for wrong in ([0.5, 0.5, 1.00001, 0.9], [-0.00001, 0.5, 0.9, 0.9], [0.5, np.nan, 0.9, 0.9]):
+        boxes = np.array([wrong], np.float32)
+        if not ltrb:
+            boxes[:, 2:] -= boxes[:, :2]
+        failure = headrace.run(1, define)
+        assert isinstance(failure, Failure) and "from 0.0 to 1.0" in str(failure)
+
+
 def test_hopeless(headrace: Engine) -> None:
     """Where no window is possible, the search ends."""
     args: dict[str, Any] = {"allow_no_crop": False, "scaling": [0.1, 0.2], "thresholds": [0.9]}

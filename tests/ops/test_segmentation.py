@@ -137,6 +137,19 @@ def test_choice(args: dict[str, Any], wanted: dict[Any, float], headrace: Engine
     )
 
 
+def test_equally_large(headrace: Engine) -> None:
+    """Of equally large objects, the one whose first element comes first is the largest, also where
+    the bytes of the coordinates are in another order."""
+    for columns in ([250, 700], [253, 256], [2, 256, 511, 515], [300, 65533, 65536]):
+        mask = np.zeros((2, columns[-1] + 4), np.uint8)
+        for at in columns:
+            mask[:, at : at + 2] = 1
+        for ignore in (False, True):
+            args = {"k_largest": 1, "ignore_class": ignore}
+            starts, _ = drawn(headrace, "random_object_bbox", mask, **args)
+            assert {tuple(s.tolist()) for s in starts} == {(0, columns[0])}
+
+
 def test_classes(headrace: Engine) -> None:
     """The class is that of the object."""
     boxes, labels = drawn(headrace, "random_object_bbox", MASK, format="box", output_class=True)

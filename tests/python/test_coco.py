@@ -310,6 +310,18 @@ def test_saved(tmp_path: Path, masks: str) -> None:
         path.write_bytes(content)
 
 
+def test_saved_without_sizes(tmp_path: Path) -> None:
+    random_set(tmp_path, 6)
+    save = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}  # fmt: skip
+    files = {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "annotations.json")}
+    run(headrace, 12, **files, **save, pixelwise_masks=True)
+    widths = (tmp_path / "widths.dat").read_bytes()
+    (tmp_path / "widths.dat").write_bytes(widths[:4] + bytes(len(widths) - 4))
+    again = {"file_root": str(tmp_path), "preprocessed_annotations": str(tmp_path)}
+    with pytest.raises(RuntimeError, match=r"\.jpg.* do not have its width and height"):
+        run(headrace, 12, **again, pixelwise_masks=True)
+
+
 @pytest.mark.live_dali
 @pytest.mark.parametrize("masks", ["polygon_masks", "pixelwise_masks"])
 def test_saved_for_dali(tmp_path: Path, masks: str, live_dali: Any) -> None:
@@ -397,6 +409,10 @@ BAD = {
     "negative": (segmentation('{"size": [4, 4], "counts": [-1]}'), "out of range"),
     "mask size": (segmentation('{"size": [3, 4], "counts": [12]}'), "4x4 pixels.*3x4"),
     "long runs": (segmentation('{"size": [4, 4], "counts": [9, 9]}'), "exceed"),
+    "huge box": (document("{" + BOX.replace("[0", "[1e39") + "}"), "bbox is too large"),
+    "huge vertex": (segmentation("[[1, 2, 1e39, 3, 5, 5]]"), "polygon is too large"),
+    "one id twice": (document(image=IMAGE + "," + IMAGE.replace("a.jpg", "b.jpg")), "'a.jpg' and 'b.jpg' have the same id, 1"),
+    "no size": (document(image='{"id": 1, "file_name": "a.jpg"}'), r"a\.jpg.*pixelwise_masks"),
     "far vertex": (segmentation("[[1, 2, 1e30, 3, 5, 5]]"), "vertex"),
     "control": (document(image=IMAGE.replace("a.jpg", "a\n.jpg")), "control"),
     "escape": (document(image=IMAGE.replace("a.jpg", "\\x")), "escape"),
@@ -413,6 +429,74 @@ def test_bad(tmp_path: Path, name: str) -> None:
     path.write_text(text)
     with pytest.raises(RuntimeError, match=message):
         run(headrace, 1, file_root=str(tmp_path), annotations_file=str(path), pixelwise_masks=True)
+
+
+@pytest.mark.parametrize("size", ["", '"width": 0, "height": 0,', '"width": 60,', '"height": 6,'])
+@pytest.mark.parametrize("more", [{}, {"ltrb": True}, {"polygon_masks": True}])
+def test_fractions_of_an_unknown_size(tmp_path: Path, size: str, more: dict[str, Any]) -> None:
+    """Not boxes of inf: an error that names the image. Without annotations, no size is needed."""
+    (tmp_path / "a.jpg").write_bytes(b"a")
+    (tmp_path / "b.jpg").write_bytes(b"b")
+    path = tmp_path / "x.json"
+    image = '{"id": %d, ' + size + '"file_name": "%s.jpg"}'
+    files = {"file_root": str(tmp_path), "annotations_file": str(path)}
+    path.write_text(document(image=IMAGE + "," + image % (2, "b")))
+    assert len(run(headrace, 2, **files, ratio=True, **more)[1][1][1]) == 0
+    path.write_text(document(image=image % (1, "a")))
+    with pytest.raises(RuntimeError, match=r"'a\.jpg' \(id 1\) has a width of .* ratio needs"):
+        run(headrace, 1, **files, ratio=True, **more)
+    assert len(run(headrace, 1, **files, **more)[1][0][1]) == 1  # nothing is divided
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_an_image_that_is_listed_twice(tmp_path: Path, empty: bool) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a")
+    path = tmp_path / "x.json"
+    path.write_text(document("" if empty else "{" + BOX + "}", image=", ".join([IMAGE] * 3)))
+    files = {"file_root": str(tmp_path), "annotations_file": str(path)}
+    size, samples = run(headrace, 3, **files)
+    assert size == 3
+    for sample in samples:
+        assert sample[0].tobytes() == b"a"
+        assert sample[1].tolist() == ([] if empty else [[0, 0, 2, 2]])
+    if empty:
+        with pytest.raises(RuntimeError, match="no image of"):
+            run(headrace, 3, skip_empty=True, **files)
+    else:
+        assert run(headrace, 3, skip_empty=True, **files)[0] == 3
+
+
+def test_many_annotations_of_one_image(tmp_path: Path) -> None:
+    """As many polygons, run lengths, labels and categories as there are annotations, all over the
+    image: time that grows with the product of two of them would be hours."""
+    count, h, w = 200_000, 300, 400
+    shapes = (
+        [[0, 0, w - 1, 0, w - 1, h - 1, 0, h - 1]],
+        {"size": [h, w], "counts": [h, h * w - h]},
+    )
+    data = {
+        "images": [{"id": 1, "width": w, "height": h, "file_name": "a.jpg"}],
+        "categories": [{"id": i} for i in range(count)],
+        "annotations": [
+            {
+                "image_id": 1,
+                "category_id": i * 7919 % count,
+                "bbox": [0, 0, 9, 9],
+                "segmentation": shapes[i % 2],
+            }
+            for i in range(count)
+        ],
+    }
+    (tmp_path / "a.jpg").write_bytes(b"a")
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(data))
+    files = {"file_root": str(tmp_path), "annotations_file": str(path)}
+    _, ((_, boxes, labels, pixels),) = run(headrace, 1, pixelwise_masks=True, **files)
+    assert boxes.shape == (count, 4)
+    np.testing.assert_array_equal(labels, np.arange(count) * 7919 % count + 1)
+    highest = [int(labels[k::2].max()) for k in (0, 1)]  # of the polygons, of the run lengths
+    assert (pixels[1:-1, 1:-1, 0] == count).all()
+    assert pixels[h // 2, 0, 0] == highest[0]  # the first column has no run of ones
 
 
 def test_names_with_escapes(tmp_path: Path) -> None:

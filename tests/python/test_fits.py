@@ -213,7 +213,38 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="at least 1"):
         read(WHOLE, tmp_path, hdu_indices=[0])
     with pytest.raises(RuntimeError, match="INT16, not UINT8"):
-        read(WHOLE, tmp_path)
+        read(WHOLE, tmp_path, dtypes=types.UINT8)
+
+
+@pytest.mark.parametrize("make", [image, gzipped])
+def test_types_of_the_file(make: Any, tmp_path: Path) -> None:
+    """Without `dtypes`, an output has the type of its array."""
+    for kind in BITPIX:
+        values = (np.arange(24).reshape(4, 6) * 3).astype(kind)
+        (got,) = read(PRIMARY + make(values), tmp_path)
+        assert got.dtype == values.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(got, values)
+
+
+def test_hostile_numbers(tmp_path: Path) -> None:
+    """The extreme values of every keyword with a number: an error that names it, or an array."""
+    named = ["BITPIX", "NAXIS", "NAXIS1", "NAXIS2", "PCOUNT", "GCOUNT", "BZERO", "BSCALE"]
+    named += ["TFIELDS", "ZBITPIX", "ZNAXIS", "ZNAXIS1", "ZNAXIS2", "THEAP", "ZTILE1", "ZVAL1"]
+    values = [v + d for v in (-(2**63), -(2**31), 0, 2**31, 2**62, 2**63 - 1) for d in (0, 1)]
+    refused = 0
+    for whole in (WHOLE, PACKED):
+        for key in named:
+            at = whole.find(key.ljust(8).encode() + b"=", 2880)
+            for value in values if at > 0 else []:
+                changed = f"{key:8}= {value:>20}".ljust(80).encode()
+                try:
+                    (got,) = read(whole[:at] + changed + whole[at + 80 :], tmp_path)
+                except RuntimeError as error:
+                    refused += 1
+                    assert "HDU 2" in str(error)
+                else:
+                    assert got.nbytes <= 8 * len(whole)
+    assert refused > 100
 
 
 def test_discovery(tmp_path: Path) -> None:

@@ -90,6 +90,20 @@ def test_any_header(header: str) -> None:
         same(decoded, values)
 
 
+@pytest.mark.parametrize("fortran", [False, True])
+def test_empty_arrays(fortran: bool) -> None:
+    """Strides have to fit, as in NumPy, which refuses the same shapes."""
+    header = "{{'descr': '<f8', 'fortran_order': {}, 'shape': {}}}"
+    for shape in ((0,), (3, 0, 4), (0, 2**40), (2**40, 0)):
+        (found,) = decode([with_header(header.format(fortran, shape))])
+        assert found.shape == np.empty(shape).shape == shape
+    for shape in ((0, 2**40, 2**40), (2**40, 2**40, 0), (2**62, 0, 2**62), (2**62, 0)):
+        with pytest.raises(ValueError, match="too big|dimension"):
+            np.empty(shape)
+        with pytest.raises(RuntimeError, match="too large|overflow"):
+            decode([with_header(header.format(fortran, shape))])
+
+
 def test_elements_that_are_not_aligned() -> None:
     values = np.arange(4000, dtype="<f8")
     header = "{'descr': '<f8', 'fortran_order': False, 'shape': (4000,)}"

@@ -11,8 +11,10 @@ TEST(volume)
     CHECK(hr_shape_volume(&scalar, &n) && n == 1);
     hr_shape image = hr_shape_make(3, (int64_t[]){480, 640, 3});
     CHECK(hr_shape_volume(&image, &n) && n == 921600);
-    hr_shape empty = hr_shape_make(3, (int64_t[]){INT64_MAX, 0, INT64_MAX});
+    hr_shape empty = hr_shape_make(3, (int64_t[]){1 << 20, 0, 1 << 20});
     CHECK(hr_shape_volume(&empty, &n) && n == 0);
+    hr_shape vast = hr_shape_make(3, (int64_t[]){INT64_MAX, 0, INT64_MAX});
+    CHECK(!hr_shape_volume(&vast, &n));
     hr_shape huge = hr_shape_make(2, (int64_t[]){INT64_MAX, 3});
     CHECK(!hr_shape_volume(&huge, &n));
     hr_shape negative = hr_shape_make(2, (int64_t[]){0, -1});

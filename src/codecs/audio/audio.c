@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The containers. All consist of chunks with an identifier and a size; they differ in the width of
- * both, and in what describes the samples. Chunks may come in any order. */
-#include "codecs/audio/audio.h"
-
+/* Containers of chunks with an identifier and a size: WAV, AIFF and others. They differ in the
+ * width of both, and in what describes the samples. Chunks may come in any order. */
+#include "codecs/audio/adpcm.h"
+#include "codecs/audio/parse.h"
 #include "codecs/bytes.h"
 
+#include <stdio.h>
 #include <string.h>
-
-enum { TAG_PCM = 1, TAG_FLOAT = 3, TAG_ALAW = 6, TAG_ULAW = 7, TAG_EXTENSIBLE = 0xFFFE };
 
 typedef struct container {
     const char *name;
@@ -20,32 +19,20 @@ typedef struct container {
     size_t align;         /* chunks begin at multiples of it */
     bool whole;           /* the size is that of the whole chunk */
     bool big, big_values; /* byte order of headers, and of samples */
+    bool is_svx;          /* with the chunks of 8SVX */
 } container;
 
 typedef struct parser {
+    hr_audio_parser in;
     const container *box;
-    const uint8_t *bytes;
-    size_t size;
-    uint64_t file_size;
     uint64_t long_size; /* of the samples, from a chunk ds64 */
-    uint64_t offset, length;
-    bool has_format, has_data;
-    hr_audio *out;
 } parser;
 
 /* ---- numbers ---- */
 
-static uint64_t get(const uint8_t *p, size_t size, bool big)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < size; i++)
-        v = v << 8 | p[big ? i : size - 1 - i];
-    return v;
-}
-
 static double get_double(const uint8_t *p)
 {
-    uint64_t bits = get(p, 8, true);
+    uint64_t bits = hr__audio_get(p, 8, true);
     double v;
     memcpy(&v, &bits, sizeof(v));
     return v;
@@ -55,7 +42,7 @@ static double get_double(const uint8_t *p)
 static int64_t get_extended(const uint8_t *p)
 {
     uint32_t exponent = hr_get_be16(p);
-    uint64_t mantissa = get(p + 2, 8, true);
+    uint64_t mantissa = hr__audio_get(p + 2, 8, true);
     return exponent < 16383 || exponent > 16383 + 31
                ? 0
                : (int64_t)(mantissa >> (63 - exponent + 16383));
@@ -63,41 +50,33 @@ static int64_t get_extended(const uint8_t *p)
 
 /* ---- formats ---- */
 
-static const size_t code_bytes[] = {0, 1, 1, 2, 3, 4, 4, 8, 1, 1};
-
-static hr_audio_code integer_code(uint64_t bits, bool is_signed)
-{
-    static const hr_audio_code wide[] = {HR_AUDIO_CODE_NONE, HR_AUDIO_CODE_S8, HR_AUDIO_CODE_S16,
-                                         HR_AUDIO_CODE_S24, HR_AUDIO_CODE_S32};
-    if (bits > 32)
-        return HR_AUDIO_CODE_NONE;
-    return bits > 0 && bits <= 8 && !is_signed ? HR_AUDIO_CODE_U8 : wide[(bits + 7) / 8];
-}
-
 static hr_audio_code float_code(uint64_t bits)
 {
     return bits == 32 ? HR_AUDIO_CODE_F32 : bits == 64 ? HR_AUDIO_CODE_F64 : HR_AUDIO_CODE_NONE;
 }
 
-static hr_status set_format(parser *p, hr_audio_code code, uint64_t channels, int64_t rate,
-                            hr_error *error)
+hr_status hr__audio_format(hr_audio_parser *p, hr_audio_code code, uint64_t channels, int64_t rate,
+                           hr_error *error)
 {
+    static const size_t code_bytes[] = {0, 1, 1, 2, 3, 4, 4, 8, 1, 1, 2, 2, 2};
     hr_audio *a = p->out;
-    const char *name = p->box->name;
     if (p->has_format)
         return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file describes its format more than once",
-                       name);
+                       p->name);
+    for (char *c = p->encoding; *c; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?';
     if (code == HR_AUDIO_CODE_NONE)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "%s: the encoding of the samples is not supported; integers of up to 32 "
-                       "bits, floats, mu-law and A-law are",
-                       name);
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "%s: the encoding of the samples is not supported: %s. Integers of up to 32 "
+                       "bits, floats, mu-law, A-law, and in WAV and AIFF files IMA and Microsoft's "
+                       "ADPCM are",
+                       p->name, p->encoding[0] ? p->encoding : "unknown");
     if (channels == 0 || channels > HR_AUDIO_MOST_CHANNELS)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "%s: the file has %llu channels; 1 to %d are possible", name,
+                       "%s: the file has %llu channels; 1 to %d are possible", p->name,
                        (unsigned long long)channels, HR_AUDIO_MOST_CHANNELS);
     if (rate <= 0 || rate > INT32_MAX)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: %lld is not a sampling rate", name,
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: %lld is not a sampling rate", p->name,
                        (long long)rate);
     a->code = code;
     a->channels = (int32_t)channels;
@@ -112,23 +91,90 @@ static hr_status short_chunk(const parser *p, const char *id, hr_error *error)
     return hr_fail(error, HR_STATUS_CORRUPT, "%s: the chunk '%s' is too short", p->box->name, id);
 }
 
+/* Blocks of ADPCM. `stated`: frames of a block by the header, 0: it does not say. */
+static hr_status set_blocks(parser *p, uint64_t bytes, uint64_t stated, hr_error *error)
+{
+    hr_audio *a = p->in.out;
+    const int64_t frames = hr_adpcm_block_frames(a->code, a->channels, (size_t)bytes);
+    if (frames <= 0 || (stated > 0 && (uint64_t)frames != stated))
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "%s: a block of %llu bytes of ADPCM has %lld frames of %d channels, but the "
+                       "header says %llu",
+                       p->box->name, (unsigned long long)bytes, (long long)frames, a->channels,
+                       (unsigned long long)stated);
+    a->block_bytes = (int32_t)bytes;
+    a->block_frames = (int32_t)frames;
+    return HR_STATUS_OK;
+}
+
+enum {
+    TAG_PCM = 1,
+    TAG_MS_ADPCM = 2,
+    TAG_FLOAT = 3,
+    TAG_ALAW = 6,
+    TAG_ULAW = 7,
+    TAG_IMA_ADPCM = 0x11,
+    TAG_EXTENSIBLE = 0xFFFE
+};
+
+static hr_audio_code wav_code(parser *p, uint64_t tag, uint64_t bits)
+{
+    static const struct {
+        uint32_t tag;
+        const char *name;
+    } others[] = {{0x02, "Microsoft's ADPCM"},
+                  {0x11, "IMA ADPCM"},
+                  {0x20, "Yamaha ADPCM"},
+                  {0x31, "GSM 6.10"},
+                  {0x38, "NMS ADPCM"},
+                  {0x40, "G.721 ADPCM"},
+                  {0x45, "G.726 ADPCM"},
+                  {0x50, "MPEG"},
+                  {0x55, "MP3"},
+                  {0x64, "G.726 ADPCM"},
+                  {0xFF, "AAC"},
+                  {0x160, "WMA"},
+                  {0x161, "WMA"},
+                  {0x2000, "AC-3"},
+                  {0xF1AC, "FLAC"}};
+    const char *name = "";
+    for (size_t i = 0; i < HR_COUNT_OF(others); i++)
+        name = others[i].tag == tag ? others[i].name : name;
+    snprintf(p->in.encoding, sizeof(p->in.encoding), "%s%s0x%llX with %llu bits", name,
+             *name ? ", " : "", (unsigned long long)tag, (unsigned long long)bits);
+    switch (tag) {
+    case TAG_PCM:
+        return hr__audio_integers(bits, false);
+    case TAG_FLOAT:
+        return float_code(bits);
+    case TAG_ULAW:
+        return HR_AUDIO_CODE_ULAW;
+    case TAG_ALAW:
+        return HR_AUDIO_CODE_ALAW;
+    case TAG_MS_ADPCM:
+        return bits == 4 ? HR_AUDIO_CODE_MS : HR_AUDIO_CODE_NONE;
+    case TAG_IMA_ADPCM:
+        return bits == 4 ? HR_AUDIO_CODE_IMA : HR_AUDIO_CODE_NONE;
+    default:
+        return HR_AUDIO_CODE_NONE;
+    }
+}
+
 static hr_status take_fmt(parser *p, const uint8_t *b, uint64_t size, hr_error *error)
 {
     bool big = p->box->big;
-    hr_audio_code code = HR_AUDIO_CODE_NONE;
     if (size < 16)
         return short_chunk(p, "fmt ", error);
-    uint64_t tag = get(b, 2, big), channels = get(b + 2, 2, big);
-    uint64_t bits = get(b + 14, 2, big);
+    uint64_t tag = hr__audio_get(b, 2, big), bits = hr__audio_get(b + 14, 2, big);
     if (tag == TAG_EXTENSIBLE && size >= 26)
-        tag = get(b + 24, 2, big);
-    if (tag == TAG_PCM)
-        code = integer_code(bits, false);
-    else if (tag == TAG_FLOAT)
-        code = float_code(bits);
-    else if (tag == TAG_ULAW || tag == TAG_ALAW)
-        code = tag == TAG_ULAW ? HR_AUDIO_CODE_ULAW : HR_AUDIO_CODE_ALAW;
-    return set_format(p, code, channels, (int64_t)get(b + 4, 4, big), error);
+        tag = hr__audio_get(b + 24, 2, big);
+    const hr_audio_code code = wav_code(p, tag, bits);
+    HR_TRY(hr__audio_format(&p->in, code, hr__audio_get(b + 2, 2, big),
+                            (int64_t)hr__audio_get(b + 4, 4, big), error));
+    if (code != HR_AUDIO_CODE_IMA && code != HR_AUDIO_CODE_MS)
+        return HR_STATUS_OK;
+    return set_blocks(p, hr__audio_get(b + 12, 2, big),
+                      size >= 20 ? hr__audio_get(b + 18, 2, big) : 0, error);
 }
 
 typedef struct named_code {
@@ -140,26 +186,30 @@ typedef struct named_code {
 static hr_status take_comm(parser *p, const uint8_t *b, uint64_t size, hr_error *error)
 {
     static const named_code names[] = {
-        {"NONE", HR_AUDIO_CODE_NONE, false}, {"twos", HR_AUDIO_CODE_NONE, false},
-        {"sowt", HR_AUDIO_CODE_NONE, true},  {"raw ", HR_AUDIO_CODE_U8, false},
-        {"in24", HR_AUDIO_CODE_S24, false},  {"in32", HR_AUDIO_CODE_S32, false},
-        {"42ni", HR_AUDIO_CODE_S24, true},   {"42n1", HR_AUDIO_CODE_S24, true},
-        {"23ni", HR_AUDIO_CODE_S32, true},   {"fl32", HR_AUDIO_CODE_F32, false},
-        {"FL32", HR_AUDIO_CODE_F32, false},  {"fl64", HR_AUDIO_CODE_F64, false},
-        {"FL64", HR_AUDIO_CODE_F64, false},  {"ulaw", HR_AUDIO_CODE_ULAW, false},
-        {"ULAW", HR_AUDIO_CODE_ULAW, false}, {"alaw", HR_AUDIO_CODE_ALAW, false},
-        {"ALAW", HR_AUDIO_CODE_ALAW, false}};
-    bool coded = p->bytes[11] == 'C';
+        {"NONE", HR_AUDIO_CODE_NONE, false},   {"twos", HR_AUDIO_CODE_NONE, false},
+        {"sowt", HR_AUDIO_CODE_NONE, true},    {"raw ", HR_AUDIO_CODE_U8, false},
+        {"in24", HR_AUDIO_CODE_S24, false},    {"in32", HR_AUDIO_CODE_S32, false},
+        {"ima4", HR_AUDIO_CODE_IMA_QT, false}, {"42ni", HR_AUDIO_CODE_S24, true},
+        {"42n1", HR_AUDIO_CODE_S24, true},     {"23ni", HR_AUDIO_CODE_S32, true},
+        {"fl32", HR_AUDIO_CODE_F32, false},    {"FL32", HR_AUDIO_CODE_F32, false},
+        {"fl64", HR_AUDIO_CODE_F64, false},    {"FL64", HR_AUDIO_CODE_F64, false},
+        {"ulaw", HR_AUDIO_CODE_ULAW, false},   {"ULAW", HR_AUDIO_CODE_ULAW, false},
+        {"alaw", HR_AUDIO_CODE_ALAW, false},   {"ALAW", HR_AUDIO_CODE_ALAW, false}};
+    bool coded = p->in.bytes[11] == 'C';
     hr_audio_code code = HR_AUDIO_CODE_NONE;
     if (size < (coded ? 22 : 18))
         return short_chunk(p, "COMM", error);
-    p->out->big_endian = true;
+    p->in.out->big_endian = true;
+    snprintf(p->in.encoding, sizeof(p->in.encoding), "'%.4s' with %u bits",
+             coded ? (const char *)b + 18 : "NONE", hr_get_be16(b + 6));
     for (size_t i = 0; i < (coded ? HR_COUNT_OF(names) : 1); i++)
         if (!coded || memcmp(names[i].name, b + 18, 4) == 0) {
-            code = names[i].code ? names[i].code : integer_code(hr_get_be16(b + 6), true);
-            p->out->big_endian = !names[i].little;
+            code = names[i].code ? names[i].code : hr__audio_integers(hr_get_be16(b + 6), true);
+            p->in.out->big_endian = !names[i].little;
         }
-    return set_format(p, code, hr_get_be16(b), get_extended(b + 8), error);
+    HR_TRY(hr__audio_format(&p->in, code, hr_get_be16(b), get_extended(b + 8), error));
+    return code == HR_AUDIO_CODE_IMA_QT ? set_blocks(p, 34 * (uint64_t)hr_get_be16(b), 0, error)
+                                        : HR_STATUS_OK;
 }
 
 static hr_status take_desc(parser *p, const uint8_t *b, uint64_t size, hr_error *error)
@@ -169,24 +219,38 @@ static hr_status take_desc(parser *p, const uint8_t *b, uint64_t size, hr_error 
         return short_chunk(p, "desc", error);
     double rate = get_double(b);
     uint32_t flags = hr_get_be32(b + 12), bits = hr_get_be32(b + 28);
-    p->out->big_endian = (flags & 2) == 0;
+    p->in.out->big_endian = (flags & 2) == 0;
+    snprintf(p->in.encoding, sizeof(p->in.encoding), "'%.4s' with %u bits%s", (const char *)b + 8,
+             bits, memcmp(b + 8, "alac", 4) == 0 ? " (Apple Lossless)" : "");
     if (memcmp(b + 8, "lpcm", 4) == 0)
-        code = (flags & 1) ? float_code(bits) : integer_code(bits, true);
+        code = (flags & 1) ? float_code(bits) : hr__audio_integers(bits, true);
     else if (memcmp(b + 8, "ulaw", 4) == 0)
         code = HR_AUDIO_CODE_ULAW;
     else if (memcmp(b + 8, "alaw", 4) == 0)
         code = HR_AUDIO_CODE_ALAW;
-    return set_format(p, code, hr_get_be32(b + 24),
-                      rate > 0 && rate < INT32_MAX ? (int64_t)rate : 0, error);
+    return hr__audio_format(&p->in, code, hr_get_be32(b + 24),
+                            rate > 0 && rate < INT32_MAX ? (int64_t)rate : 0, error);
+}
+
+/* The header of 8SVX and 16SV. */
+static hr_status take_vhdr(parser *p, const uint8_t *b, uint64_t size, hr_error *error)
+{
+    if (size < 20)
+        return short_chunk(p, "VHDR", error);
+    snprintf(p->in.encoding, sizeof(p->in.encoding), "compression %d", b[15]);
+    return hr__audio_format(&p->in,
+                            b[15]                   ? HR_AUDIO_CODE_NONE
+                            : p->in.bytes[8] == '8' ? HR_AUDIO_CODE_S8
+                                                    : HR_AUDIO_CODE_S16,
+                            1, hr_get_be16(b + 12), error);
 }
 
 /* ---- chunks ---- */
 
-static hr_status set_data(parser *p, uint64_t offset, uint64_t length, hr_error *error)
+hr_status hr__audio_data(hr_audio_parser *p, uint64_t offset, uint64_t length, hr_error *error)
 {
     if (p->has_data)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file has two chunks of samples",
-                       p->box->name);
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file has two chunks of samples", p->name);
     p->offset = offset;
     p->length = length;
     p->has_data = true;
@@ -198,43 +262,54 @@ static uint64_t data_size(const parser *p, uint64_t size)
 {
     if (p->box->size == 4 && !p->box->big && size == UINT32_MAX)
         return p->long_size ? p->long_size : UINT64_MAX;
-    return size == 0 && p->box->size == 4 && get(p->bytes + 4, 4, p->box->big) == 8 ? UINT64_MAX
-                                                                                    : size;
+    return size == 0 && p->box->size == 4 && hr__audio_get(p->in.bytes + 4, 4, p->box->big) == 8
+               ? UINT64_MAX
+               : size;
 }
 
 /* `b`: the chunk's content, of which `there` bytes are at hand. */
 static hr_status take_chunk(parser *p, const uint8_t *id, uint64_t at, uint64_t size,
                             hr_error *error)
 {
-    const uint8_t *b = p->bytes + at;
-    uint64_t there = HR_MIN(size, p->size - at);
+    const uint8_t *b = p->in.bytes + at;
+    uint64_t there = HR_MIN(size, p->in.size - at);
     if (memcmp(id, "fmt ", 4) == 0)
         return take_fmt(p, b, there, error);
     if (memcmp(id, "COMM", 4) == 0)
         return take_comm(p, b, there, error);
     if (memcmp(id, "desc", 4) == 0)
         return take_desc(p, b, there, error);
+    if (memcmp(id, "VHDR", 4) == 0 && p->box->is_svx)
+        return take_vhdr(p, b, there, error);
+    if (memcmp(id, "BODY", 4) == 0 && p->box->is_svx)
+        return hr__audio_data(&p->in, at, size, error);
+    if (memcmp(id, "CHAN", 4) == 0 && p->box->is_svx && (there < 4 || hr_get_be32(b) == 6))
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "%s: two channels are not supported",
+                       p->box->name);
     if (memcmp(id, "ds64", 4) == 0 && there >= 16)
-        p->long_size = get(b + 8, 8, p->box->big);
+        p->long_size = hr__audio_get(b + 8, 8, p->box->big);
     if (memcmp(id, "SSND", 4) == 0) {
         uint64_t skip = there < 8 ? 0 : hr_get_be32(b);
         if (there < 8 || skip > size - 8)
             return short_chunk(p, "SSND", error);
-        return set_data(p, at + 8 + skip, size - 8 - skip, error);
+        return hr__audio_data(&p->in, at + 8 + skip, size - 8 - skip, error);
     }
     if (memcmp(id, "data", 4) == 0 && p->box->size == 8 && p->box->big) /* CAF: a counter first */
-        return size < 4 ? short_chunk(p, "data", error)
-                        : set_data(p, at + 4, size == UINT64_MAX ? size : size - 4, error);
-    return memcmp(id, "data", 4) == 0 ? set_data(p, at, data_size(p, size), error) : HR_STATUS_OK;
+        return size < 4
+                   ? short_chunk(p, "data", error)
+                   : hr__audio_data(&p->in, at + 4, size == UINT64_MAX ? size : size - 4, error);
+    return memcmp(id, "data", 4) == 0 ? hr__audio_data(&p->in, at, data_size(p, size), error)
+                                      : HR_STATUS_OK;
 }
 
 static hr_status walk(parser *p, hr_error *error)
 {
     const container *k = p->box;
+    const hr_audio_parser *in = &p->in;
     uint64_t head = k->id + k->size, at = k->first;
-    while (at <= p->size && p->size - at >= head && !(p->has_format && p->has_data)) {
-        const uint8_t *id = p->bytes + at;
-        uint64_t size = get(id + k->id, k->size, k->big);
+    while (at <= in->size && in->size - at >= head && !(in->has_format && in->has_data)) {
+        const uint8_t *id = in->bytes + at;
+        uint64_t size = hr__audio_get(id + k->id, k->size, k->big);
         if (k->whole && size < head)
             return hr_fail(error, HR_STATUS_CORRUPT,
                            "%s: the size of a chunk, %llu bytes, is less than its header", k->name,
@@ -243,7 +318,7 @@ static hr_status walk(parser *p, hr_error *error)
         HR_TRY(take_chunk(p, id, at + head, size, error));
         if (memcmp(id, "data", 4) == 0)
             size = HR_MAX(size, data_size(p, size));
-        if (size > p->file_size || at + head + size > p->file_size)
+        if (size > in->file_size || at + head + size > in->file_size)
             break;
         at += head + size;
         at += (k->align - at % k->align) % k->align;
@@ -251,34 +326,17 @@ static hr_status walk(parser *p, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* AU has a header instead of chunks. */
-static hr_status read_au(parser *p, hr_error *error)
-{
-    static const hr_audio_code codes[] = {HR_AUDIO_CODE_NONE, HR_AUDIO_CODE_ULAW, HR_AUDIO_CODE_S8,
-                                          HR_AUDIO_CODE_S16,  HR_AUDIO_CODE_S24,  HR_AUDIO_CODE_S32,
-                                          HR_AUDIO_CODE_F32,  HR_AUDIO_CODE_F64};
-    const uint8_t *b = p->bytes;
-    bool big = p->box->big;
-    if (p->size < 24)
-        return hr_fail(error, HR_STATUS_CORRUPT, "AU: the file ends within its header");
-    uint64_t code = get(b + 12, 4, big), length = get(b + 8, 4, big);
-    hr_audio_code known = code < HR_COUNT_OF(codes) ? codes[code] : HR_AUDIO_CODE_NONE;
-    HR_TRY(set_format(p, code == 27 ? HR_AUDIO_CODE_ALAW : known, get(b + 20, 4, big),
-                      (int64_t)get(b + 16, 4, big), error));
-    return set_data(p, get(b + 4, 4, big), length == UINT32_MAX ? UINT64_MAX : length, error);
-}
-
 static const container containers[] = {
-    {"WAV", "RIFF", 8, "WAVE", 12, 4, 4, 2, false, false, false},
-    {"WAV", "RIFX", 8, "WAVE", 12, 4, 4, 2, false, true, true},
-    {"RF64", "RF64", 8, "WAVE", 12, 4, 4, 2, false, false, false},
-    {"RF64", "BW64", 8, "WAVE", 12, 4, 4, 2, false, false, false},
-    {"W64", "riff\x2E\x91\xCF\x11", 24, "wave", 40, 16, 8, 8, true, false, false},
-    {"AIFF", "FORM", 8, "AIFF", 12, 4, 4, 2, false, true, true},
-    {"AIFC", "FORM", 8, "AIFC", 12, 4, 4, 2, false, true, true},
-    {"CAF", "caff", 4, "", 8, 4, 8, 1, false, true, true},
-    {"AU", ".snd", 4, "", 24, 0, 0, 1, false, true, true},
-    {"AU", "dns.", 4, "", 24, 0, 0, 1, false, false, false},
+    {"WAV", "RIFF", 8, "WAVE", 12, 4, 4, 2, false, false, false, false},
+    {"WAV", "RIFX", 8, "WAVE", 12, 4, 4, 2, false, true, true, false},
+    {"RF64", "RF64", 8, "WAVE", 12, 4, 4, 2, false, false, false, false},
+    {"RF64", "BW64", 8, "WAVE", 12, 4, 4, 2, false, false, false, false},
+    {"W64", "riff\x2E\x91\xCF\x11", 24, "wave", 40, 16, 8, 8, true, false, false, false},
+    {"AIFF", "FORM", 8, "AIFF", 12, 4, 4, 2, false, true, true, false},
+    {"AIFC", "FORM", 8, "AIFC", 12, 4, 4, 2, false, true, true, false},
+    {"8SVX", "FORM", 8, "8SVX", 12, 4, 4, 2, false, true, true, true},
+    {"16SV", "FORM", 8, "16SV", 12, 4, 4, 2, false, true, true, true},
+    {"CAF", "caff", 4, "", 8, 4, 8, 1, false, true, true, false},
 };
 
 static const container *find_container(const uint8_t *bytes, size_t size)
@@ -293,21 +351,86 @@ static const container *find_container(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
+/* ---- any file ---- */
+
+uint64_t hr_audio_tags(const uint8_t *bytes, size_t size)
+{
+    uint64_t at = 0;
+    while (at < size && size - at >= 10 && memcmp(bytes + at, "ID3", 3) == 0) {
+        const uint8_t *b = bytes + at;
+        if (b[3] == 0xFF || b[4] == 0xFF || ((b[6] | b[7] | b[8] | b[9]) & 0x80))
+            break;
+        at += 10 + ((uint64_t)b[6] << 21 | (uint64_t)b[7] << 14 | (uint64_t)b[8] << 7 | b[9]);
+        at += b[5] & 0x10 ? 10 : 0; /* a footer */
+    }
+    return at;
+}
+
+static hr_status unknown(const hr_audio_parser *p, hr_error *error)
+{
+    const char *other = hr__audio_refused(p->bytes, p->size);
+    if (other)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "the sound is %s, which is not supported; WAV, AIFF, AU, CAF, FLAC, Vorbis, "
+                       "Opus and MP3, for example, are",
+                       other);
+    return hr_fail(
+        error, HR_STATUS_CORRUPT,
+        "the bytes are not a sound file of a supported format: WAV, RF64, W64, AIFF, AU, "
+        "CAF, NIST SPHERE, VOC, AVR, IRCAM, PAF, PVF, 8SVX, MPC 2000, WVE, HTK, FLAC, "
+        "Vorbis, Opus or MP3");
+}
+
+static const hr_audio_opener *find_header(const uint8_t *bytes, size_t size, uint64_t file_size)
+{
+    const hr_audio_opener *o = hr__audio_headers;
+    while (o->name && !o->match(bytes, size, file_size))
+        o++;
+    return o->name ? o : NULL;
+}
+
+bool hr_audio_is_named(const uint8_t *bytes, size_t size)
+{
+    return find_container(bytes, size) || find_header(bytes, size, size) ||
+           hr__audio_refused(bytes, size);
+}
+
+static hr_status parse(parser *p, hr_error *error)
+{
+    hr_audio_parser *in = &p->in;
+    p->box = find_container(in->bytes, in->size);
+    const hr_audio_opener *o = p->box ? NULL : find_header(in->bytes, in->size, in->file_size);
+    if (!p->box && !o)
+        return unknown(in, error);
+    in->name = p->box ? p->box->name : o->name;
+    *in->out = (hr_audio){.format = in->name, .big_endian = p->box && p->box->big_values};
+    return p->box ? walk(p, error) : o->read(in, error);
+}
+
+static int64_t frames_of(const hr_audio *a)
+{
+    if (a->block_bytes == 0)
+        return (int64_t)(a->length / a->frame_bytes);
+    const uint64_t block = (uint64_t)a->block_bytes;
+    return (int64_t)(a->length / block) * a->block_frames +
+           hr_adpcm_block_frames(a->code, a->channels, (size_t)(a->length % block));
+}
+
 hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, hr_audio *audio,
                         hr_error *error)
 {
-    const container *k = find_container(bytes, size);
-    parser p = {.box = k, .bytes = bytes, .size = size, .file_size = file_size, .out = audio};
-    if (!k)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the bytes are not a sound file of a supported format: WAV, RF64, W64, "
-                       "AIFF, AU, CAF, FLAC, Vorbis, Opus or MP3");
-    *audio = (hr_audio){.format = k->name, .big_endian = k->big_values};
-    HR_TRY(k->id == 0 ? read_au(&p, error) : walk(&p, error));
-    if (!p.has_format || !p.has_data)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file has no chunk with %s", k->name,
-                       p.has_format ? "samples" : "the format of the samples");
-    audio->offset = HR_MIN(p.offset, file_size);
-    audio->frames = (int64_t)(HR_MIN(p.length, file_size - audio->offset) / audio->frame_bytes);
+    const uint64_t tags = hr_audio_tags(bytes, size), skip = HR_MIN(tags, size);
+    parser p = {.in = {.bytes = bytes + skip,
+                       .size = size - (size_t)skip,
+                       .file_size = file_size - skip,
+                       .out = audio}};
+    HR_TRY(parse(&p, error));
+    if (!p.in.has_format || !p.in.has_data)
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file has no chunk with %s", p.in.name,
+                       p.in.has_format ? "samples" : "the format of the samples");
+    const uint64_t offset = HR_MIN(p.in.offset, p.in.file_size);
+    audio->offset = skip + offset;
+    audio->length = HR_MIN(p.in.length, p.in.file_size - offset);
+    audio->frames = frames_of(audio);
     return HR_STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Sound files: WAV, RF64, W64, AIFF, AU and CAF, whose samples are stored as numbers. A frame has
- * one sample of every channel. */
+/* Sound files whose samples are stored as numbers, or as ADPCM: WAV, AIFF, AU and others. A frame
+ * has one sample of every channel. */
 #ifndef HR_CODECS_AUDIO_AUDIO_H
 #define HR_CODECS_AUDIO_AUDIO_H
 
@@ -18,7 +18,11 @@ typedef enum hr_audio_code { /* how a sample is stored */
                              HR_AUDIO_CODE_F32,
                              HR_AUDIO_CODE_F64,
                              HR_AUDIO_CODE_ULAW,
-                             HR_AUDIO_CODE_ALAW
+                             HR_AUDIO_CODE_ALAW,
+                             /* ADPCM (adpcm.h), in blocks: */
+                             HR_AUDIO_CODE_IMA,
+                             HR_AUDIO_CODE_MS,
+                             HR_AUDIO_CODE_IMA_QT
 } hr_audio_code;
 
 typedef struct hr_audio {
@@ -27,12 +31,18 @@ typedef struct hr_audio {
     bool big_endian;
     int32_t channels, rate;
     uint64_t offset; /* of the first frame in the file */
+    uint64_t length; /* bytes of the samples in the file */
     int64_t frames;  /* those that the file has, if it is cut */
     size_t frame_bytes;
+    int32_t block_bytes, block_frames; /* of ADPCM, whose frame_bytes are those of INT16; or 0 */
 } hr_audio;
 
 enum { HR_AUDIO_MOST_CHANNELS = 1024 };
 
+/* The bytes of tags (ID3v2) in front of a file. They may go beyond `size`. */
+uint64_t hr_audio_tags(const uint8_t *bytes, size_t size);
+/* Whether a file begins like one that hr_audio_open reads, or refuses by its name. */
+bool hr_audio_is_named(const uint8_t *bytes, size_t size);
 /* Reads the headers from the first `size` bytes of a file of `file_size` bytes. */
 hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, hr_audio *audio,
                         hr_error *error);

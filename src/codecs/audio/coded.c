@@ -47,17 +47,29 @@ static hr_audio_coding ogg_coding(const uint8_t *bytes, size_t size)
     return HR_AUDIO_CODING_NONE;
 }
 
-hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size)
+/* Whether a frame of layer III begins here. */
+static bool is_mp3_frame(const uint8_t *b, size_t size)
 {
-    if (size < 4)
-        return HR_AUDIO_CODING_NONE;
-    if (memcmp(bytes, "fLaC", 4) == 0)
+    return size >= 4 && b[0] == 0xFF && (b[1] & 0xE6) == 0xE2 && (b[1] & 0x18) != 0x08 &&
+           b[2] >> 4 != 15 && (b[2] & 0x0C) != 0x0C;
+}
+
+hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size, size_t *start)
+{
+    size_t at = *start = (size_t)HR_MIN(hr_audio_tags(bytes, size), size);
+    if (size - at >= 4 && memcmp(bytes + at, "fLaC", 4) == 0)
         return HR_AUDIO_CODING_FLAC;
-    if (memcmp(bytes, "OggS", 4) == 0)
-        return ogg_coding(bytes, size);
-    if (memcmp(bytes, "ID3", 3) == 0 || (bytes[0] == 0xFF && (bytes[1] & 0xE6) == 0xE2))
-        return HR_AUDIO_CODING_MP3; /* a tag, or a frame of layer III */
-    return HR_AUDIO_CODING_NONE;
+    if (size - at >= 4 && memcmp(bytes + at, "OggS", 4) == 0)
+        return ogg_coding(bytes + at, size - at);
+    while (at < size && bytes[at] == 0)
+        at++;
+    if (is_mp3_frame(bytes + at, size - at)) {
+        *start = at;
+        return HR_AUDIO_CODING_MP3;
+    }
+    return *start > 0 && !hr_audio_is_named(bytes + *start, size - *start)
+               ? HR_AUDIO_CODING_MP3 /* its decoder finds the first frame */
+               : HR_AUDIO_CODING_NONE;
 }
 
 /* Where the samples go, and why there is no memory for them. */

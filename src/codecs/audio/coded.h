@@ -7,7 +7,8 @@
 #include "codecs/audio/audio.h"
 #include "codecs/audio/module.h"
 
-hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size);
+/* `*start`: where the file begins, behind tags and in front of MP3 behind zero bytes, too. */
+hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size, size_t *start);
 /* Decodes job->bytes. The samples are in the arena. */
 hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *error);
 /* For job->kept in the end; NULL is allowed. */

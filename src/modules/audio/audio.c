@@ -115,7 +115,7 @@ int64_t hr__audio_ogg_end(const hr_audio_job *job)
             uint64_t position = 0;
             for (size_t i = 13; i >= 6; i--)
                 position = position << 8 | job->bytes[at + i];
-            return position < INT64_MAX ? (int64_t)position : 0;
+            return position < INT64_MAX / 2 ? (int64_t)position : 0;
         }
     return 0;
 }

@@ -10,6 +10,9 @@
 
 #define ATTEMPTS_MAX 1000000 /* then it is taken for granted that no window will be accepted */
 #define DRAWS 8
+#define SLACK                                                                                      \
+    0x1p-21f /* coordinates may be beyond 0 and 1 by rounding errors, which are cut off            \
+              */
 
 typedef struct span {
     float low[HR_BBOX_DIMS], high[HR_BBOX_DIMS];
@@ -131,13 +134,13 @@ static hr_status read_boxes(search *s, int32_t input, hr_error *error)
         for (int32_t d = 0; d < s->dims; d++) {
             float low = in[s->first[d]], high = in[s->second[d]];
             high = s->sizes ? low + high : high;
-            if (!(low >= 0.0f && low <= 1.0f && high >= 0.0f && high <= 1.0f))
+            if (!(low >= -SLACK && low <= 1.0f + SLACK && high >= -SLACK && high <= 1.0f + SLACK))
                 return hr_fail(error, HR_STATUS_ERROR,
                                "box %lld extends from %g to %g in dimension %d; coordinates "
                                "must be relative to the image, from 0.0 to 1.0",
                                (long long)i, (double)low, (double)high, (int)d);
-            s->boxes[i].low[d] = low;
-            s->boxes[i].high[d] = high;
+            s->boxes[i].low[d] = HR_MIN(HR_MAX(low, 0.0f), 1.0f);
+            s->boxes[i].high[d] = HR_MIN(HR_MAX(high, 0.0f), 1.0f);
         }
     }
     return HR_STATUS_OK;

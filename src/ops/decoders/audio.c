@@ -92,10 +92,10 @@ static const char *const audio_aliases[] = {"audio_decoder", NULL};
 const hr_op_def hr_op_decoders_audio = {
     HR_OP_ABI,
     .name = "decoders.audio",
-    .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU and CAF with integers of up to 32 bits, "
-           "floats, mu-law or A-law; FLAC, Vorbis, Opus and MP3. The outputs are the samples, of "
-           "shape (frames, channels), and the sampling rate in Hz. A truncated WAV file gives the "
-           "samples that it has.",
+    .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU, CAF, NIST SPHERE, VOC and rarer formats "
+           "with integers of up to 32 bits, floats, mu-law, A-law or ADPCM; FLAC, Vorbis, Opus and "
+           "MP3. The outputs are the samples, of shape (frames, channels), and the sampling rate "
+           "in Hz. A truncated WAV file gives the samples that it has.",
     .aliases = audio_aliases,
     .devices = "cpu",
     .args = audio_arg_defs,

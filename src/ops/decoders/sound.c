@@ -2,7 +2,14 @@
  * Copyright The Headrace authors */
 #include "ops/decoders/sound.h"
 
+#include "codecs/audio/adpcm.h"
+
 enum { PART = 4096 }; /* samples that are mixed at once, so that they stay in the cache */
+
+/* Output of files that are not compressed, or as ADPCM: FLOAT at 192 kHz is 384 times as long as
+ * ADPCM at 4 kHz. */
+#define STORED ((uint64_t)64 << 20)
+#define STORED_PER_BYTE 1024
 
 hr_status hr__sound_check(const hr_sound_options *options, hr_error *error)
 {
@@ -20,7 +27,7 @@ static int64_t frames_of(double seconds, const hr_audio *a)
     return frames >= (double)a->frames ? a->frames : (int64_t)frames;
 }
 
-hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint64_t *at,
+hr_status hr__sound_select(hr_sound *sound, double offset, double duration, int64_t *start,
                            hr_error *error)
 {
     const hr_audio *a = &sound->audio;
@@ -33,7 +40,7 @@ hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint
     sound->frames = a->frames - first;
     if (duration >= 0)
         sound->frames = HR_MIN(sound->frames, frames_of(duration, a));
-    *at = (uint64_t)first * a->frame_bytes;
+    *start = first;
     return HR_STATUS_OK;
 }
 
@@ -63,25 +70,46 @@ static hr_status open_coded(hr_sound *sound, hr_audio_job *job, hr_arena *arena,
     sound->samples = job->samples;
     sound->frames = job->frames;
     sound->scaled = job->is_float;
+    sound->limit = job->limit;
+    return HR_STATUS_OK;
+}
+
+/* Decodes the part of a file of ADPCM. */
+static hr_status open_blocks(hr_sound *sound, const uint8_t *bytes, int64_t first, hr_arena *arena,
+                             hr_error *error)
+{
+    hr_audio *a = &sound->audio;
+    int16_t *samples = hr_arena_alloc(arena, (size_t)sound->frames * a->frame_bytes, error);
+    if (!samples)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_adpcm_decode(a, bytes, first, sound->frames, samples, arena, error));
+    a->code = HR_AUDIO_CODE_S16;
+    a->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    sound->samples = (const uint8_t *)samples;
     return HR_STATUS_OK;
 }
 
 hr_status hr__sound_open(hr_sound *sound, hr_sound_local *local, const uint8_t *bytes, size_t size,
                          double offset, double duration, hr_arena *arena, hr_error *error)
 {
-    hr_audio_job job = {.bytes = bytes,
-                        .size = size,
-                        .coding = hr_audio_coding_of(bytes, size),
+    size_t start;
+    const hr_audio_coding coding = hr_audio_coding_of(bytes, size, &start);
+    hr_audio_job job = {.bytes = bytes + start,
+                        .size = size - start,
+                        .coding = coding,
                         .offset = offset,
                         .duration = duration,
                         .kept = local ? &local->kept : NULL};
-    uint64_t at = 0;
-    *sound = (hr_sound){0};
-    if (job.coding != HR_AUDIO_CODING_NONE)
+    int64_t first = 0;
+    *sound = (hr_sound){.file_size = size};
+    if (coding != HR_AUDIO_CODING_NONE)
         return open_coded(sound, &job, arena, error);
     HR_TRY(hr_audio_open(bytes, size, size, &sound->audio, error));
-    HR_TRY(hr__sound_select(sound, offset, duration, &at, error));
-    sound->samples = bytes + sound->audio.offset + at;
+    HR_TRY(hr__sound_select(sound, offset, duration, &first, error));
+    bytes += sound->audio.offset;
+    if (sound->audio.block_bytes > 0)
+        return open_blocks(sound, bytes, first, arena, error);
+    sound->samples = bytes + (size_t)first * sound->audio.frame_bytes;
     return HR_STATUS_OK;
 }
 
@@ -90,18 +118,34 @@ static bool resamples(const hr_sound *sound, const hr_sound_options *options)
     return options->rate > 0 && options->rate != (float)sound->audio.rate;
 }
 
+/* Bytes that the output may have. A header that states a rate of 1 Hz would make it 48000 times as
+ * long as the file. */
+static uint64_t limit_of(const hr_sound *sound)
+{
+    if (sound->limit > 0)
+        return sound->limit;
+    return sound->file_size > (INT64_MAX - STORED) / STORED_PER_BYTE
+               ? INT64_MAX
+               : STORED + sound->file_size * STORED_PER_BYTE;
+}
+
 hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                              hr_error *error)
 {
     hr_shape shape = {options->downmix ? 1 : 2, {sound->frames, sound->audio.channels}};
+    const uint64_t limit = limit_of(sound);
     size_t bytes;
     if (resamples(sound, options))
         shape.extent[0] = hr__resampled(sound->frames, sound->audio.rate, (double)options->rate);
     hr_tensor_describe(out, options->dtype, shape, NULL);
-    if (!hr_tensor_bytes(out, &bytes) || bytes > SIZE_MAX / 4)
-        return hr_fail(error, HR_STATUS_LIMIT,
-                       "the size of the sound overflows with a rate of %g Hz",
-                       (double)options->rate);
+    if (!hr_tensor_bytes(out, &bytes) || bytes > limit)
+        return hr_fail(
+            error, HR_STATUS_LIMIT,
+            "the sound of %lld frames at %d Hz, which is %g Hz in the output, would need "
+            "more than %llu bytes, too much for a file of %llu bytes",
+            (long long)sound->frames, sound->audio.rate,
+            resamples(sound, options) ? (double)options->rate : (double)sound->audio.rate,
+            (unsigned long long)limit, (unsigned long long)sound->file_size);
     return HR_STATUS_OK;
 }
 

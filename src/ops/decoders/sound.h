@@ -21,6 +21,8 @@ typedef struct hr_sound {
     const uint8_t *samples; /* as stored, `frames` of them */
     int64_t frames;
     bool scaled; /* floats that become integers are scaled */
+    uint64_t file_size;
+    uint64_t limit; /* bytes that the output may have; 0: by file_size */
 } hr_sound;
 
 /* What a worker keeps for a node from one file to the next. */
@@ -38,9 +40,9 @@ hr_status hr__sound_check(const hr_sound_options *options, hr_error *error);
  * refers to the bytes, or to memory of the arena. `local` may be NULL. */
 hr_status hr__sound_open(hr_sound *sound, hr_sound_local *local, const uint8_t *bytes, size_t size,
                          double offset, double duration, hr_arena *arena, hr_error *error);
-/* For a file whose header was read to sound->audio: sets the number of frames of the part. `*at`:
- * bytes between the first frame of the file and that of the part. */
-hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint64_t *at,
+/* For a file whose header was read to sound->audio: sets the number of frames of the part.
+ * `*start`: the first of them. */
+hr_status hr__sound_select(hr_sound *sound, double offset, double duration, int64_t *start,
                            hr_error *error);
 /* Describes the output: (frames, channels), or (frames) after the downmix. */
 hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,

@@ -83,6 +83,7 @@ static void measure(const int32_t *labels, const hr_shape *shape, int32_t backgr
             hr_object *o = &objects[object_of[row + x]];
             bool fresh = o->high[last] == 0;
             o->label = labels[row + x];
+            o->number = object_of[row + x];
             at[last] = x;
             for (int32_t d = 0; d <= last; d++) {
                 o->low[d] = fresh ? (int32_t)at[d] : HR_MIN(o->low[d], (int32_t)at[d]);

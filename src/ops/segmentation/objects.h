@@ -13,6 +13,7 @@
 typedef struct hr_object {
     int32_t label;
     int32_t low[HR_OBJECT_DIMS], high[HR_OBJECT_DIMS];
+    int32_t number; /* in the order of the first elements, from 0 */
 } hr_object;
 
 /* Finds objects: elements of one class that are connected through faces. `labels` has the class of

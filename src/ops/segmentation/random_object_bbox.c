@@ -149,7 +149,7 @@ static int larger(const void *a, const void *b)
 
     if (v != w)
         return v > w ? -1 : 1;
-    return memcmp(x->low, y->low, sizeof(x->low));
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 static double weight_of(const object_bbox_args *a, int32_t label)
