@@ -162,7 +162,7 @@ TEST(orders_of_low_bits_begin_again)
                   (uint32_t)(i + 1) / 2, (int32_t)expected[i] % 16, true, FRAME);
     found f = split(&b, 4096);
     CHECK(is_orders(&f, expected, 9));
-    CHECK(f.flags[0] == HR_VIDEO_PACKET_KEY && f.flags[1] == 0);
+    CHECK((f.flags[0] & HR_VIDEO_PACKET_KEY) != 0 && (f.flags[1] & HR_VIDEO_PACKET_KEY) == 0);
 }
 
 TEST(orders_of_numbers)
@@ -203,6 +203,42 @@ TEST(two_fields_are_one_packet)
     CHECK(f.count == 3);
     CHECK(f.order[0] == expected[0] && f.order[1] == expected[1]);
     CHECK(f.last[2] + 1 == (int64_t)(b.count + 7) / 8);
+}
+
+/* A message about a point of recovery. */
+static void put_recovery(bits *b, uint32_t count, bool exact)
+{
+    begin(b, 0x06);
+    put(b, 6, 8);
+    put(b, 1, 8);
+    put_ue(b, count);
+    put(b, exact, 1);
+    put(b, 0, 3);
+    put(b, 1, 1);
+}
+
+TEST(only_exact_points_of_recovery_without_a_delay_are_keys)
+{
+    enum { KEY = HR_VIDEO_PACKET_KEY, BEGIN = HR_VIDEO_PACKET_REFRESH };
+    enum { END = HR_VIDEO_PACKET_REFRESHED };
+    static const int32_t expected[] = {BEGIN, 0, END, KEY, BEGIN | END, BEGIN, KEY, 0};
+    bits b = {0};
+    put_slice(&b, 0x61, 9, 14, true, FRAME); /* cannot be read */
+    put_parameters(&b, 0, true);
+    for (uint32_t i = 0; i < 8; i++) {
+        if (i == 0)
+            put_recovery(&b, 2, true);
+        if (i == 3 || i == 4)
+            put_recovery(&b, 0, i == 3);
+        if (i == 5)
+            put_recovery(&b, 2, false);
+        put_slice(&b, i == 6 ? 0x65 : 0x61, i == 6 ? 0 : i, 2 * (int32_t)i, true, FRAME);
+    }
+    found f = split(&b, 4096);
+    CHECK(f.count == 8);
+    for (int32_t i = 0; i < 8; i++)
+        CHECK((f.flags[i] & (KEY | BEGIN | END)) == expected[i]);
+    CHECK(f.first[0] > 8); /* what is in front of the parameters is no part of it */
 }
 
 TEST(pieces_of_any_size_give_the_same_packets)
