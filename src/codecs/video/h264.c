@@ -158,8 +158,9 @@ static void read_recovery(hr_rbsp r, hr_unit_recovery *out)
             size += byte = hr__rbsp_bits(&r, 8);
         while (byte == 255);
         if (type == SEI_RECOVERY) {
-            const hr_unit_recovery found = {
-                .known = true, .count = hr__rbsp_ue(&r), .exact = hr__rbsp_bit(&r)};
+            hr_unit_recovery found = {.known = true};
+            found.count = hr__rbsp_ue(&r);
+            found.exact = hr__rbsp_bit(&r);
             *out = r.over ? *out : found;
             return;
         }
