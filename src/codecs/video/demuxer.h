@@ -37,6 +37,9 @@ typedef struct hr_demuxer {
     const char *name; /* "MP4" */
     /* Whether the first bytes of a file look like this container. */
     bool (*match)(const uint8_t *bytes, size_t size);
+    /* Asked if no demuxer matches: looks at more of the file. NULL: there is nothing to look for.
+     */
+    hr_status (*probe)(hr_demux *d, bool *found, hr_error *error);
     hr_status (*scan)(hr_demux *d, hr_error *error);
     /* As hr_video_unpack. NULL: packets are stored as decoders take them. */
     hr_status (*unpack)(const hr_video *video, const hr_video_packet *packet, const uint8_t *stored,

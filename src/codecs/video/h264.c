@@ -302,6 +302,11 @@ static hr_unit_kind slice_unit(hr_units *u, const uint8_t *unit, size_t size)
     return HR_UNIT_PICTURE;
 }
 
+bool hr__h264_is_odd(const uint8_t *unit)
+{
+    return (unit[0] & 0x80) || (unit[0] & 31) == 0;
+}
+
 int32_t hr__h264_flags(const uint8_t *unit, size_t size, hr_unit_recovery *recovery)
 {
     const int32_t type = unit[0] & 31;

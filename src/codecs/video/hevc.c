@@ -218,6 +218,11 @@ static hr_unit_kind slice_unit(hr_units *u, int32_t type, int32_t layer, hr_rbsp
     return HR_UNIT_PICTURE;
 }
 
+bool hr__hevc_is_odd(const uint8_t *unit, size_t size)
+{
+    return size < 2 || (unit[0] & 0x80) || (unit[1] & 7) == 0;
+}
+
 int32_t hr__hevc_flags(const uint8_t *unit, size_t size)
 {
     const int32_t type = unit[0] >> 1 & 63;

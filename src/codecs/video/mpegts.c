@@ -58,6 +58,7 @@ typedef struct scan {
     int32_t map_count;
     int32_t pid;     /* of the video; NO_PID: not found yet */
     int32_t unknown; /* type of a video stream that is not supported; 0: none */
+    bool in_tables;  /* they are being looked for */
     bool scrambled;
     pes pes;
     int64_t group, last_pts; /* of PES packets */
@@ -281,8 +282,8 @@ static hr_status add_cell(scan *s, const uint8_t *cell, int64_t place, hr_error 
 {
     if (cell[1] & 0x80) /* damaged */
         return HR_STATUS_OK;
-    if (!s->split)
-        return read_tables(s, cell, error);
+    if (s->in_tables)
+        return s->split ? HR_STATUS_OK : read_tables(s, cell, error);
     s->split->found = add_packet;
     s->split->user = s;
     if (pid_of(cell) != s->pid)
@@ -346,11 +347,13 @@ static hr_status find_sync(scan *s, int64_t *at, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status read_cells(scan *s, hr_error *error)
+/* Reads all cells; `tables`: only up to those that say which stream is the video. */
+static hr_status read_cells(scan *s, bool tables, hr_error *error)
 {
     hr_demux *d = s->d;
     size_t have, step = (size_t)s->cell_size;
-    for (int64_t at = 0; at + s->cell_size <= d->file->size && !d->full;) {
+    s->in_tables = tables;
+    for (int64_t at = 0; at + s->cell_size <= d->file->size && !d->full && !(tables && s->split);) {
         const uint8_t *p = hr__demux_some(d, at, READ * step, &have, error);
         size_t i = 0;
         if (!p)
@@ -412,7 +415,9 @@ static hr_status mpegts_scan(hr_demux *d, hr_error *error)
         s->lead = lead_of(s->cell_size);
     }
     if (status == HR_STATUS_OK)
-        status = read_cells(s, error);
+        status = read_cells(s, true, error);
+    if (status == HR_STATUS_OK && s->split) /* pictures may precede the tables */
+        status = read_cells(s, false, error);
     if (status == HR_STATUS_OK)
         status = finish(s, error);
     hr__split_destroy(s->split);

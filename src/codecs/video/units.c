@@ -69,6 +69,11 @@ hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_
     *kind = HR_UNIT_OTHER;
     if (size == 0)
         return HR_STATUS_OK;
+    u->seen++;
+    if (u->codec == HR_VIDEO_CODEC_H264)
+        u->odd += hr__h264_is_odd(unit);
+    if (u->codec == HR_VIDEO_CODEC_HEVC)
+        u->odd += hr__hevc_is_odd(unit, size);
     if (u->codec == HR_VIDEO_CODEC_H264)
         *kind = hr__h264_unit(u, unit, size, &parameters);
     else if (u->codec == HR_VIDEO_CODEC_HEVC)

@@ -62,6 +62,7 @@ typedef struct hr_units {
     hr_video_codec codec;
     hr_unit_picture picture; /* of the last HR_UNIT_PICTURE */
     bool begun;              /* there was one */
+    int64_t seen, odd;       /* units so far, and those that the codec does not have */
     int32_t width, height;   /* of the first parameters; 0: unknown */
     uint32_t rate_num, rate_den;
     uint8_t *extra; /* parameters in front of the first picture, with start codes */
@@ -101,6 +102,8 @@ void hr__units_describe(const hr_units *u, hr_video *v);
  * HR_VIDEO_PACKET; < 0: the next unit says it. `recovery`: all zeros at the first unit. */
 int32_t hr__h264_flags(const uint8_t *unit, size_t size, hr_unit_recovery *recovery);
 int32_t hr__hevc_flags(const uint8_t *unit, size_t size);
+bool hr__h264_is_odd(const uint8_t *unit);
+bool hr__hevc_is_odd(const uint8_t *unit, size_t size);
 /* *parameters: decoders need the unit before they can begin. */
 hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 hr_unit_kind hr__mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);

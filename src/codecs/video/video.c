@@ -5,6 +5,7 @@
 
 #include "codecs/video/demuxer.h"
 #include "codecs/video/fields.h"
+#include "codecs/video/packets.h"
 
 /* ---- what can be decoded ---- */
 
@@ -169,6 +170,14 @@ static void measure_rate(hr_video *v)
         set_rate(v, 25, 1); /* a single frame: nothing depends on it */
 }
 
+static hr_status check_extra(const hr_video *v, hr_error *error)
+{
+    if (!hr_video_is_crowded(v, v->extra, v->extra_size))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "the configuration of the decoder has more than %d units", HR_VIDEO_MOST_UNITS);
+}
+
 static hr_status finish(hr_demux *d, hr_error *error)
 {
     hr_video *v = d->video;
@@ -182,6 +191,7 @@ static hr_status finish(hr_demux *d, hr_error *error)
                        "the size of the frames or the codec in its header is not possible");
     if (v->count == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
+    HR_TRY(check_extra(v, error));
     mark_packets(v);
     for (int32_t i = 0; i < v->count; i++) /* demuxers may have moved them */
         HR_TRY(hr__demux_time(i, v->packets[i].pts, error));
@@ -197,23 +207,31 @@ static hr_status finish(hr_demux *d, hr_error *error)
 
 /* ---- files ---- */
 
-static const hr_demuxer *find_demuxer(const uint8_t *bytes, size_t size)
+static hr_status find_demuxer(hr_demux *d, const hr_demuxer **out, hr_error *error)
 {
-    for (int32_t i = 0; hr_demuxers[i]; i++)
-        if (hr_demuxers[i]->match(bytes, size))
-            return hr_demuxers[i];
-    return NULL;
+    size_t have;
+    bool found = false;
+    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
+    if (!head)
+        return error ? error->status : HR_STATUS_CORRUPT;
+    for (int32_t i = 0; hr_demuxers[i]; i++) {
+        *out = hr_demuxers[i];
+        if (hr_demuxers[i]->match(head, have))
+            return HR_STATUS_OK;
+    }
+    for (int32_t i = 0; hr_demuxers[i] && !found; i++) {
+        *out = hr_demuxers[i];
+        if (hr_demuxers[i]->probe)
+            HR_TRY(hr_demuxers[i]->probe(d, &found, error));
+    }
+    return found ? HR_STATUS_OK
+                 : hr_fail(error, HR_STATUS_CORRUPT, "it is not a video file of a known format");
 }
 
 static hr_status scan_with(hr_demux *d, hr_error *error)
 {
-    size_t have;
-    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
-    if (!head)
-        return error ? error->status : HR_STATUS_CORRUPT;
-    const hr_demuxer *demuxer = find_demuxer(head, have);
-    if (!demuxer)
-        return hr_fail(error, HR_STATUS_CORRUPT, "it is not a video file of a known format");
+    const hr_demuxer *demuxer = NULL;
+    HR_TRY(find_demuxer(d, &demuxer, error));
     d->video->format = demuxer->name;
     hr_status status = demuxer->scan(d, error);
     if (status == HR_STATUS_OK)
