@@ -73,28 +73,7 @@ static hr_status split_file(scan *s, hr_split *split, hr_error *error)
     return hr__slots_assign(&s->slots, v, error);
 }
 
-static hr_status annexb_scan(hr_demux *d, hr_error *error)
-{
-    scan s = {.d = d};
-    hr_split *split = NULL;
-    size_t have;
-    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
-    if (!head)
-        return error->status;
-    if (d->video->codec == HR_VIDEO_CODEC_NONE)
-        d->video->codec = codec_of_file(head, have);
-    hr_status status = hr__split_create(&split, d->video->codec, error);
-    if (status == HR_STATUS_OK) {
-        split->found = add_packet;
-        split->user = &s;
-        status = split_file(&s, split, error);
-    }
-    hr__split_destroy(split);
-    hr__slots_fini(&s.slots);
-    return status;
-}
-
-/* ---- streams that begin anywhere ---- */
+/* ---- the first parameters ---- */
 
 static hr_status count_packet(void *user, const hr_split_packet *p, hr_error *error)
 {
@@ -105,7 +84,8 @@ static hr_status count_packet(void *user, const hr_split_packet *p, hr_error *er
 }
 
 /* Whether there are parameters and pictures of this codec, and nothing in front of them that it
- * does not have. The first piece has a unit. */
+ * does not have. The first piece has a unit. Afterwards the
+ * units have the first parameters. */
 static hr_status has_pictures(hr_demux *d, hr_split *split, bool *found, hr_error *error)
 {
     int32_t count = 0;
@@ -113,6 +93,7 @@ static hr_status has_pictures(hr_demux *d, hr_split *split, bool *found, hr_erro
     split->found = count_packet;
     split->user = &count;
     const hr_units *u = split->units;
+    *found = false;
     for (int64_t at = 0; at < HR_MIN(d->file->size, MOST_PROBED); at += (int64_t)have) {
         hr_split_piece piece = {.place = at};
         if (!(piece.bytes = hr__demux_some(d, at, PIECE, &have, error)))
@@ -127,6 +108,37 @@ static hr_status has_pictures(hr_demux *d, hr_split *split, bool *found, hr_erro
     *found = u->odd == 0 && count > 0 && u->width > 0;
     return HR_STATUS_OK;
 }
+
+static hr_status annexb_scan(hr_demux *d, hr_error *error)
+{
+    scan s = {.d = d};
+    hr_split *split = NULL, *first = NULL;
+    size_t have;
+    bool found;
+    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
+    if (!head)
+        return error->status;
+    if (d->video->codec == HR_VIDEO_CODEC_NONE)
+        d->video->codec = codec_of_file(head, have);
+    hr_status status = hr__split_create(&first, d->video->codec, error);
+    if (status == HR_STATUS_OK)
+        status = has_pictures(d, first, &found, error);
+    if (status == HR_STATUS_OK)
+        status = hr__split_create(&split, d->video->codec, error);
+    if (status == HR_STATUS_OK)
+        status = hr__units_preset(split->units, first->units, error);
+    if (status == HR_STATUS_OK) {
+        split->found = add_packet;
+        split->user = &s;
+        status = split_file(&s, split, error);
+    }
+    hr__split_destroy(first);
+    hr__split_destroy(split);
+    hr__slots_fini(&s.slots);
+    return status;
+}
+
+/* ---- streams that begin anywhere ---- */
 
 static hr_status annexb_probe(hr_demux *d, bool *found, hr_error *error)
 {

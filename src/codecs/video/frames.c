@@ -449,6 +449,10 @@ static hr_status begin(hr_video_decoder *d, hr_video_request *r, hr_error *error
     if (r->video->codec <= HR_VIDEO_CODEC_NONE || r->video->codec >= HR_VIDEO_CODEC_COUNT)
         return hr_fail(error, HR_STATUS_ERROR, "the codec of the video is not supported");
     HR_TRY(hr_video_plan_make(r->video, r->frames, r->count, r->arena, &w->plan, error));
+    for (int32_t i = 0; r->device && i < w->plan.run_count; i++)
+        if (r->video->packets[w->plan.runs[i].first].flags & HR_VIDEO_PACKET_REFRESH)
+            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                           "only decoders on the CPU begin without a key frame");
     HR_TRY(make_wishes(w, r, error));
     if (w->wish_count == 0) {
         r->device = NULL;

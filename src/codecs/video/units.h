@@ -62,6 +62,7 @@ typedef struct hr_units {
     hr_video_codec codec;
     hr_unit_picture picture; /* of the last HR_UNIT_PICTURE */
     bool begun;              /* there was one */
+    bool preset;             /* the first parameters were known before */
     int64_t seen, odd;       /* units so far, and those that the codec does not have */
     int32_t width, height;   /* of the first parameters; 0: unknown */
     uint32_t rate_num, rate_den;
@@ -87,6 +88,8 @@ typedef struct hr_units {
 
 hr_status hr__units_create(hr_units **out, hr_video_codec codec, hr_error *error);
 void hr__units_destroy(hr_units *u);
+/* Takes over parameters and `extra`, so that pictures in front of them can be read, too. */
+hr_status hr__units_preset(hr_units *u, const hr_units *from, hr_error *error);
 /* Reads a unit, which begins behind its start code. */
 hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_kind *kind,
                          hr_error *error);

@@ -17,14 +17,31 @@ static int32_t find_flag(const hr_video *v, int32_t i, int32_t flags)
     return i;
 }
 
-/* Where decoding begins, and *exact: the first packet from which pictures are what they should be.
- * Without a key that is where a refresh begins and ends, or a picture that refers to no other. */
-static int32_t find_begin(const hr_video *v, int32_t *exact)
+/* Where a refresh begins. Decoders need a picture before it, unless it refers to no other. */
+static int32_t find_refresh(const hr_video *v)
 {
-    const int32_t begin = find_flag(v, 0, HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESH);
-    *exact = find_flag(v, begin, HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESHED);
-    if (begin == v->count)
-        return *exact = find_flag(v, 0, HR_VIDEO_PACKET_INTRA);
+    int32_t i = find_flag(v, 0, HR_VIDEO_PACKET_REFRESH);
+    if (i == 0 && v->count > 0 && !(v->packets[0].flags & HR_VIDEO_PACKET_INTRA))
+        i = find_flag(v, 1, HR_VIDEO_PACKET_REFRESH);
+    return i;
+}
+
+/* Where decoding begins, and *exact: the first packet from which pictures are what they should be.
+ * Without a key in front of it that is where a refresh ends, or, if there is no other, a picture
+ * that refers to no other. */
+static int32_t find_begin(hr_video *v, int32_t *exact)
+{
+    const int32_t key = find_flag(v, 0, HR_VIDEO_PACKET_KEY), refresh = find_refresh(v);
+    int32_t begin = key;
+    *exact = key;
+    if (refresh < key) {
+        *exact = find_flag(v, refresh, HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESHED);
+        begin = 0;
+    } else if (key == v->count) {
+        begin = *exact = find_flag(v, 0, HR_VIDEO_PACKET_INTRA);
+    }
+    if (begin < v->count && begin < key)
+        v->packets[begin].flags |= HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESH;
     return begin;
 }
 
@@ -34,8 +51,6 @@ static void mark_packets(hr_video *v)
 {
     int32_t key = -1, previous = -1, exact;
     const int32_t begin = find_begin(v, &exact);
-    if (begin < v->count)
-        v->packets[begin].flags |= HR_VIDEO_PACKET_KEY;
     const int64_t first = exact < v->count ? v->packets[exact].pts : INT64_MAX;
     for (int32_t i = 0; i < v->count; i++) {
         hr_video_packet *p = &v->packets[i];
