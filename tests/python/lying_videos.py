@@ -129,6 +129,8 @@ def variants(name: str, container: str, folder: Path, seed: int) -> tuple[Path, 
         found.append(folder / f"{cut}.{container}")
         if suffix == "ts":
             found[-1].write_bytes(data[packets[cut].place :])
+        elif suffix == "ivf":
+            found[-1].write_bytes(data[:32] + data[packets[cut].place :])
         elif suffix == codec:  # without a container
             found[-1].write_bytes(b"".join(p.data for p in packets[cut:]))
         else:
