@@ -215,7 +215,9 @@ def test_what_the_device_does_not_decode(name: str, video_module: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [(35, 48), (64, 35), (61, 37)])
-@pytest.mark.parametrize("name, codec", [("odd.ivf", "vp8"), ("odd.webm", "vp8"), ("odd.webm", "vp9")])
+@pytest.mark.parametrize(
+    "name, codec", [("odd.ivf", "vp8"), ("odd.webm", "vp8"), ("odd.webm", "vp9")]
+)
 def test_odd_sizes(
     name: str, codec: str, size: tuple[int, int], video_module: Any, make: Callable[..., str]
 ) -> None:

@@ -18,18 +18,25 @@ from videos import PICTURE, av
 # ---- sources ----
 
 REFRESH = {"preset": "medium", "x264-params": "intra-refresh=1:keyint=8:bframes=0"}
+LEADING = {  # pictures that can be decoded from the key which they precede in presentation
+    "x265-params": "log-level=none:bframes=3:b-adapt=0:scenecut=0:keyint=8:min-keyint=8:open-gop=0:radl=2"
+}
 SOURCES: dict[str, dict[str, Any]] = {
     "h264": {"options": videos.B_PYRAMID},
     "h264-open": {"options": {"preset": "medium", **videos.OPEN_GOP}},
     "h264-refresh": {"options": REFRESH},
     "hevc": {"codec": "hevc", "options": videos.OPEN_GOP},
+    "hevc-leading": {"codec": "hevc", "options": LEADING},
     "mpeg4": {"codec": "mpeg4", "options": {"bf": "2"}, "gop": 8},
     "vp8": {"codec": "vp8", "gop": 8},
     "vp9": {"codec": "vp9", "gop": 8},
     "av1": {"codec": "av1", "gop": 8},
     "mjpeg": {"codec": "mjpeg"},
 }
-FRAGMENTS = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "min_frag_duration": "300000"}
+FRAGMENTS = {
+    "movflags": "frag_keyframe+empty_moov+default_base_moof",
+    "min_frag_duration": "300000",
+}
 # containers that name the keys, and those that do not, which are only cut
 NAMED = {
     "h264": ["mp4", "fragments.mp4", "mov", "mkv"],
@@ -66,7 +73,12 @@ def stored(path: Path) -> list[Stored]:
     with av.open(str(path)) as file:
         found = [p for p in file.demux(video=0) if p.size > 0]
         return [
-            Stored(bytes(p), i if p.pts is None else round(p.pts * p.time_base * 25), p.is_keyframe, p.pos)
+            Stored(
+                bytes(p),
+                i if p.pts is None else round(p.pts * p.time_base * 25),
+                p.is_keyframe,
+                p.pos,
+            )
             for i, p in enumerate(found)
         ]
 

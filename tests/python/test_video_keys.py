@@ -185,9 +185,7 @@ def test_damaged_and_unknown_compression(tmp_path: Path) -> None:
 def test_packets_that_grow_too_much(tmp_path: Path) -> None:
     _, file = h264_in_matroska(tmp_path, deflated=True)
     packets = [bytes(50_000_000)] * 2
-    lying_videos.write_matroska(
-        file, packets, [0, 1], b"V_VP8", deflated=True, keys=[True, False]
-    )
+    lying_videos.write_matroska(file, packets, [0, 1], b"V_VP8", deflated=True, keys=[True, False])
     with pytest.raises(RuntimeError, match="has more than [0-9]+ when it is decompressed"):
         decode([file])
 

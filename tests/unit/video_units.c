@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "codecs/video/av1.h"
+#include "codecs/video/bitstream.h"
 #include "codecs/video/split.h"
 #include "codecs/video/times.h"
 #include "core/core.h"
@@ -239,6 +241,50 @@ TEST(only_exact_points_of_recovery_without_a_delay_are_keys)
     for (int32_t i = 0; i < 8; i++)
         CHECK((f.flags[i] & (KEY | BEGIN | END)) == expected[i]);
     CHECK(f.first[0] > 8); /* what is in front of the parameters is no part of it */
+}
+
+/* A packet of AV1: a delimiter, perhaps a sequence, and the first byte of a frame. */
+static int32_t av1_flags(bool configured, bool sequence, uint8_t still, uint8_t frame)
+{
+    const uint8_t config[] = {0x81, 0, 0, 0, 0x0a, 1, still};
+    uint8_t packet[] = {0x12, 0, 0x0a, 1, still, 0x32, 2, frame, 0};
+    hr_video v = {.codec = HR_VIDEO_CODEC_AV1};
+    v.extra = (uint8_t *)(uintptr_t)config;
+    v.extra_size = configured ? sizeof(config) : 0;
+    if (!sequence) /* padding in its place */
+        packet[2] = 0x7a;
+    return hr__bitstream_flags(&v, packet, sizeof(packet));
+}
+
+TEST(key_frames_of_av1_are_shown_at_once)
+{
+    enum { KEY = HR_VIDEO_PACKET_KEY };
+    CHECK(av1_flags(true, false, 0, 0x10) == KEY);
+    CHECK(av1_flags(false, true, 0, 0x10) == KEY);
+    CHECK(av1_flags(false, false, 0, 0x10) == 0);    /* nothing says what it is */
+    CHECK(av1_flags(true, true, 0, 0x00) == 0);      /* shown later */
+    CHECK(av1_flags(true, true, 0, 0x80) == 0);      /* shown again */
+    CHECK(av1_flags(true, true, 0, 0x30) == 0);      /* refers to others */
+    CHECK(av1_flags(true, true, 0, 0x50) == 0);      /* intra, but others stay */
+    CHECK(av1_flags(true, true, 0x18, 0x65) == KEY); /* a picture on its own, without such bits */
+}
+
+TEST(first_bytes_may_not_say_what_a_packet_is)
+{
+    const uint8_t vp9[] = {0x82, 0x49}, vp8[] = {0x10}, sei[] = {0, 0, 0, 1, 6, 5, 1, 0};
+    const uint8_t p_vop[] = {0, 0, 1, 0xb6, 0x50}, i_vop[] = {0, 0, 1, 0xb6, 0x10};
+    hr_video v = {.codec = HR_VIDEO_CODEC_VP9};
+    CHECK(hr__bitstream_flags(&v, vp9, 2) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, vp9, 1) < 0);
+    v.codec = HR_VIDEO_CODEC_VP8;
+    CHECK(hr__bitstream_flags(&v, vp8, 1) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, vp8, 0) < 0);
+    v.codec = HR_VIDEO_CODEC_H264;
+    CHECK(hr__bitstream_flags(&v, sei, sizeof(sei)) < 0);
+    v.codec = HR_VIDEO_CODEC_MPEG4;
+    CHECK(hr__bitstream_flags(&v, p_vop, sizeof(p_vop)) == 0);
+    CHECK(hr__bitstream_flags(&v, i_vop, sizeof(i_vop)) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, i_vop, 4) < 0);
 }
 
 TEST(pieces_of_any_size_give_the_same_packets)

@@ -83,10 +83,11 @@ static hr_status count_packet(void *user, const hr_split_packet *p, hr_error *er
     return HR_STATUS_OK;
 }
 
-/* Whether there are parameters and pictures of this codec, and nothing in front of them that it
- * does not have. The first piece has a unit. Afterwards the
- * units have the first parameters. */
-static hr_status has_pictures(hr_demux *d, hr_split *split, bool *found, hr_error *error)
+/* Whether there are parameters and pictures of this codec; afterwards the units have the first
+ * parameters. `strictly`: also that there is nothing in front of them that it does not have, and
+ * that the first piece has a unit. */
+static hr_status has_pictures(hr_demux *d, hr_split *split, bool strictly, bool *found,
+                              hr_error *error)
 {
     int32_t count = 0;
     size_t have;
@@ -100,10 +101,10 @@ static hr_status has_pictures(hr_demux *d, hr_split *split, bool *found, hr_erro
             return error ? error->status : HR_STATUS_CORRUPT;
         piece.size = have;
         HR_TRY(hr__split_add(split, &piece, error));
-        if (u->odd > 0 || u->seen == 0 || count > 0)
+        if ((strictly && (u->odd > 0 || u->seen == 0)) || count > 0)
             break;
     }
-    if (u->odd == 0 && u->seen > 0)
+    if (!strictly || (u->odd == 0 && u->seen > 0))
         HR_TRY(hr__split_end(split, error));
     *found = u->odd == 0 && count > 0 && u->width > 0;
     return HR_STATUS_OK;
@@ -122,7 +123,7 @@ static hr_status annexb_scan(hr_demux *d, hr_error *error)
         d->video->codec = codec_of_file(head, have);
     hr_status status = hr__split_create(&first, d->video->codec, error);
     if (status == HR_STATUS_OK)
-        status = has_pictures(d, first, &found, error);
+        status = has_pictures(d, first, false, &found, error);
     if (status == HR_STATUS_OK)
         status = hr__split_create(&split, d->video->codec, error);
     if (status == HR_STATUS_OK)
@@ -149,7 +150,7 @@ static hr_status annexb_probe(hr_demux *d, bool *found, hr_error *error)
         hr_split *split = NULL;
         status = hr__split_create(&split, codecs[i], error);
         if (status == HR_STATUS_OK)
-            status = has_pictures(d, split, found, error);
+            status = has_pictures(d, split, true, found, error);
         hr__split_destroy(split);
         d->video->codec = *found ? codecs[i] : HR_VIDEO_CODEC_NONE;
     }

@@ -36,7 +36,7 @@ hr_status hr__units_preset(hr_units *u, const hr_units *from, hr_error *error)
     u->rate_num = from->rate_num;
     u->rate_den = from->rate_den;
     u->time_bits = from->time_bits;
-    u->preset = true;
+    u->preset = from->begun;
     return HR_STATUS_OK;
 }
 
