@@ -214,6 +214,46 @@ def test_what_the_device_does_not_decode(name: str, video_module: Any) -> None:
     assert digest(batches("reading", "gpu", **arguments)) == expected
 
 
+@pytest.mark.parametrize("size", [(35, 48), (64, 35), (61, 37)])
+@pytest.mark.parametrize(
+    "name, codec", [("odd.ivf", "vp8"), ("odd.webm", "vp8"), ("odd.webm", "vp9")]
+)
+def test_odd_sizes(
+    name: str, codec: str, size: tuple[int, int], video_module: Any, make: Callable[..., str]
+) -> None:
+    arguments = {"filenames": [make(name, codec, 9, size=size)], "sequence_length": 3}
+    expected = batches("reading", "cpu", **arguments)
+    assert {s.shape for s in expected} == {(3, size[1], size[0], 3)}
+    assert digest(batches("reading", "gpu", **arguments)) == digest(expected)
+
+
+@pytest.mark.parametrize(
+    "name, container",
+    [
+        ("h264", "mp4"),
+        ("h264", "h264"),
+        ("h264-open", "mkv"),
+        ("h264-refresh", "fragments.mp4"),
+        ("h264-refresh", "ts"),
+        ("hevc", "mp4"),
+        ("hevc", "ts"),
+        ("vp8", "webm"),
+        ("vp9", "mp4"),
+    ],
+)
+def test_files_whose_flags_lie(
+    name: str, container: str, video_module: Any, tmp_path: Path
+) -> None:
+    """Or that were cut: all frames, and single ones in any order."""
+    lying_videos = pytest.importorskip("lying_videos")
+    _, files = lying_videos.variants(name, container, tmp_path, 7)
+    for file in files:
+        for numbers in ({}, {"frames": [3]}, {"frames": [4, 0, 2]}):
+            arguments = {"file": str(file), **numbers}
+            expected = digest(batches("decoding", "cpu", count=1, **arguments))
+            assert digest(batches("decoding", "mixed", count=1, **arguments)) == expected
+
+
 def test_outputs_that_the_cpu_needs_too(video_module: Any) -> None:
     @pipeline_def(batch_size=2, num_threads=2, device_id=0)
     def define() -> Any:

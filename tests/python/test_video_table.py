@@ -179,6 +179,28 @@ def test_packets_and_times_are_those_of_pyav(name: str, tmp_path: Path) -> None:
         assert t.facts["rate"] == ["25", "1"]
 
 
+FIRST_READ = 256 << 10  # of any file
+
+
+@pytest.mark.parametrize("name, part", [("h264.mp4", 0.05), ("hevc.mp4", 0.05), ("h264.mkv", 0.5)])
+def test_packets_of_a_file_that_names_its_keys_are_not_read(
+    name: str, part: float, tmp_path: Path
+) -> None:
+    """Without a table of keys, the beginning of each is read."""
+    path = tmp_path / name
+    options = {"qp": "1", "x265-params": "log-level=none:qp=1"}
+    videos.make(path, name.split(".")[0], 60, size=(320, 240), options=options, gop=30)
+    size, read = path.stat().st_size, int(table(path).facts["read"][0])
+    assert size > 60 * 10_000
+    assert read < FIRST_READ + part * size
+    if name.endswith("mkv"):
+        return
+    keys = [p[2] & KEY for p in table(path).packets]
+    path.write_bytes(path.read_bytes().replace(b"stss", b"free"))
+    assert [p[2] & KEY for p in table(path).packets] == keys
+    assert read < int(table(path).facts["read"][0]) < FIRST_READ + 1.2 * size
+
+
 # ---- edit lists and headers, written into files of PyAV ----
 
 

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "codecs/video/av1.h"
+#include "codecs/video/bitstream.h"
 #include "codecs/video/split.h"
 #include "codecs/video/times.h"
 #include "core/core.h"
@@ -162,7 +164,7 @@ TEST(orders_of_low_bits_begin_again)
                   (uint32_t)(i + 1) / 2, (int32_t)expected[i] % 16, true, FRAME);
     found f = split(&b, 4096);
     CHECK(is_orders(&f, expected, 9));
-    CHECK(f.flags[0] == HR_VIDEO_PACKET_KEY && f.flags[1] == 0);
+    CHECK((f.flags[0] & HR_VIDEO_PACKET_KEY) != 0 && (f.flags[1] & HR_VIDEO_PACKET_KEY) == 0);
 }
 
 TEST(orders_of_numbers)
@@ -203,6 +205,86 @@ TEST(two_fields_are_one_packet)
     CHECK(f.count == 3);
     CHECK(f.order[0] == expected[0] && f.order[1] == expected[1]);
     CHECK(f.last[2] + 1 == (int64_t)(b.count + 7) / 8);
+}
+
+/* A message about a point of recovery. */
+static void put_recovery(bits *b, uint32_t count, bool exact)
+{
+    begin(b, 0x06);
+    put(b, 6, 8);
+    put(b, 1, 8);
+    put_ue(b, count);
+    put(b, exact, 1);
+    put(b, 0, 3);
+    put(b, 1, 1);
+}
+
+TEST(only_exact_points_of_recovery_without_a_delay_are_keys)
+{
+    enum { KEY = HR_VIDEO_PACKET_KEY, BEGIN = HR_VIDEO_PACKET_REFRESH };
+    enum { END = HR_VIDEO_PACKET_REFRESHED };
+    static const int32_t expected[] = {BEGIN, 0, END, KEY, BEGIN | END, BEGIN, KEY, 0};
+    bits b = {0};
+    put_slice(&b, 0x61, 9, 14, true, FRAME); /* cannot be read */
+    put_parameters(&b, 0, true);
+    for (uint32_t i = 0; i < 8; i++) {
+        if (i == 0)
+            put_recovery(&b, 2, true);
+        if (i == 3 || i == 4)
+            put_recovery(&b, 0, i == 3);
+        if (i == 5)
+            put_recovery(&b, 2, false);
+        put_slice(&b, i == 6 ? 0x65 : 0x61, i == 6 ? 0 : i, 2 * (int32_t)i, true, FRAME);
+    }
+    found f = split(&b, 4096);
+    CHECK(f.count == 8);
+    for (int32_t i = 0; i < 8; i++)
+        CHECK((f.flags[i] & (KEY | BEGIN | END)) == expected[i]);
+    CHECK(f.first[0] > 8); /* what is in front of the parameters is no part of it */
+}
+
+/* A packet of AV1: a delimiter, perhaps a sequence, and the first byte of a frame. */
+static int32_t av1_flags(bool configured, bool sequence, uint8_t still, uint8_t frame)
+{
+    const uint8_t config[] = {0x81, 0, 0, 0, 0x0a, 1, still};
+    uint8_t packet[] = {0x12, 0, 0x0a, 1, still, 0x32, 2, frame, 0};
+    hr_video v = {.codec = HR_VIDEO_CODEC_AV1};
+    v.extra = (uint8_t *)(uintptr_t)config;
+    v.extra_size = configured ? sizeof(config) : 0;
+    if (!sequence) /* padding in its place */
+        packet[2] = 0x7a;
+    return hr__bitstream_flags(&v, packet, sizeof(packet));
+}
+
+TEST(key_frames_of_av1_are_shown_at_once)
+{
+    enum { KEY = HR_VIDEO_PACKET_KEY };
+    CHECK(av1_flags(true, false, 0, 0x10) == KEY);
+    CHECK(av1_flags(false, true, 0, 0x10) == KEY);
+    CHECK(av1_flags(false, false, 0, 0x10) == 0);    /* nothing says what it is */
+    CHECK(av1_flags(true, true, 0, 0x00) == 0);      /* shown later */
+    CHECK(av1_flags(true, true, 0, 0x80) == 0);      /* shown again */
+    CHECK(av1_flags(true, true, 0, 0x30) == 0);      /* refers to others */
+    CHECK(av1_flags(true, true, 0, 0x50) == 0);      /* intra, but others stay */
+    CHECK(av1_flags(true, true, 0x18, 0x65) == KEY); /* a picture on its own, without such bits */
+}
+
+TEST(first_bytes_may_not_say_what_a_packet_is)
+{
+    const uint8_t vp9[] = {0x82, 0x49}, vp8[] = {0x10}, sei[] = {0, 0, 0, 1, 6, 5, 1, 0};
+    const uint8_t p_vop[] = {0, 0, 1, 0xb6, 0x50}, i_vop[] = {0, 0, 1, 0xb6, 0x10};
+    hr_video v = {.codec = HR_VIDEO_CODEC_VP9};
+    CHECK(hr__bitstream_flags(&v, vp9, 2) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, vp9, 1) < 0);
+    v.codec = HR_VIDEO_CODEC_VP8;
+    CHECK(hr__bitstream_flags(&v, vp8, 1) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, vp8, 0) < 0);
+    v.codec = HR_VIDEO_CODEC_H264;
+    CHECK(hr__bitstream_flags(&v, sei, sizeof(sei)) < 0);
+    v.codec = HR_VIDEO_CODEC_MPEG4;
+    CHECK(hr__bitstream_flags(&v, p_vop, sizeof(p_vop)) == 0);
+    CHECK(hr__bitstream_flags(&v, i_vop, sizeof(i_vop)) == HR_VIDEO_PACKET_KEY);
+    CHECK(hr__bitstream_flags(&v, i_vop, 4) < 0);
 }
 
 TEST(pieces_of_any_size_give_the_same_packets)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* For tests in Python: prints what a video file contains, one fact per line.
- *   video_table FILE              the track, its packets and its frames
+ *   video_table FILE              the track, its packets and its frames, and the bytes that were
+ *                                 read to find them
  *   video_table FILE unpack OUT   also writes the packets to OUT, each behind its size (LE32), and
  *                                 prints what they contain (HR_VIDEO_CONTENT_...)
  *   video_table FILE plan 3 7 5   the runs that decode these frames, and the wanted packets */
@@ -14,9 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t bytes_read;
+
 static hr_status read_file(void *user, int64_t offset, size_t size, void *dst, hr_error *error)
 {
     FILE *file = user;
+    bytes_read += (int64_t)size;
     if (fseek(file, (long)offset, SEEK_SET) != 0 || fread(dst, 1, size, file) != size)
         return hr_fail(error, HR_STATUS_IO, "reading %zu bytes at %" PRId64 " failed", size,
                        offset);
@@ -28,6 +32,7 @@ static void print_table(const hr_video *v)
     printf("format %s\ncodec %d\nsize %d %d\ntime %" PRId64 " %" PRId64 "\nrate %d %d\n", v->format,
            (int)v->codec, v->width, v->height, v->time_num, v->time_den, v->rate_num, v->rate_den);
     printf("full_range %d\nrotation %d\nextra %zu\n", v->full_range, v->rotation, v->extra_size);
+    printf("read %" PRId64 "\n", bytes_read);
     for (int32_t i = 0; i < v->count; i++)
         printf("packet %" PRId64 " %d %d %" PRId64 "\n", v->packets[i].offset, v->packets[i].size,
                v->packets[i].flags, v->packets[i].pts);

@@ -7,7 +7,7 @@
 #include "codecs/video/split.h"
 #include "codecs/video/times.h"
 
-enum { PIECE = 1 << 18, MOST_ZEROS = 16, DEFAULT_RATE = 25 };
+enum { PIECE = 1 << 18, MOST_ZEROS = 16, MOST_PROBED = 1 << 26, DEFAULT_RATE = 25 };
 
 typedef struct scan {
     hr_demux *d;
@@ -73,23 +73,87 @@ static hr_status split_file(scan *s, hr_split *split, hr_error *error)
     return hr__slots_assign(&s->slots, v, error);
 }
 
+/* ---- the first parameters ---- */
+
+static hr_status count_packet(void *user, const hr_split_packet *p, hr_error *error)
+{
+    (void)p;
+    (void)error;
+    ++*(int32_t *)user;
+    return HR_STATUS_OK;
+}
+
+/* Whether there are parameters and pictures of this codec; afterwards the units have the first
+ * parameters. `strictly`: also that there is nothing in front of them that it does not have, and
+ * that the first piece has a unit. */
+static hr_status has_pictures(hr_demux *d, hr_split *split, bool strictly, bool *found,
+                              hr_error *error)
+{
+    int32_t count = 0;
+    size_t have;
+    split->found = count_packet;
+    split->user = &count;
+    const hr_units *u = split->units;
+    *found = false;
+    for (int64_t at = 0; at < HR_MIN(d->file->size, MOST_PROBED); at += (int64_t)have) {
+        hr_split_piece piece = {.place = at};
+        if (!(piece.bytes = hr__demux_some(d, at, PIECE, &have, error)))
+            return error ? error->status : HR_STATUS_CORRUPT;
+        piece.size = have;
+        HR_TRY(hr__split_add(split, &piece, error));
+        if ((strictly && (u->odd > 0 || u->seen == 0)) || count > 0)
+            break;
+    }
+    if (!strictly || (u->odd == 0 && u->seen > 0))
+        HR_TRY(hr__split_end(split, error));
+    *found = u->odd == 0 && count > 0 && u->width > 0;
+    return HR_STATUS_OK;
+}
+
 static hr_status annexb_scan(hr_demux *d, hr_error *error)
 {
     scan s = {.d = d};
-    hr_split *split = NULL;
+    hr_split *split = NULL, *first = NULL;
     size_t have;
+    bool found;
     const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
     if (!head)
         return error->status;
-    d->video->codec = codec_of_file(head, have);
-    hr_status status = hr__split_create(&split, d->video->codec, error);
+    if (d->video->codec == HR_VIDEO_CODEC_NONE)
+        d->video->codec = codec_of_file(head, have);
+    hr_status status = hr__split_create(&first, d->video->codec, error);
+    if (status == HR_STATUS_OK)
+        status = has_pictures(d, first, false, &found, error);
+    if (status == HR_STATUS_OK)
+        status = hr__split_create(&split, d->video->codec, error);
+    if (status == HR_STATUS_OK)
+        status = hr__units_preset(split->units, first->units, error);
     if (status == HR_STATUS_OK) {
         split->found = add_packet;
         split->user = &s;
         status = split_file(&s, split, error);
     }
+    hr__split_destroy(first);
     hr__split_destroy(split);
     hr__slots_fini(&s.slots);
+    return status;
+}
+
+/* ---- streams that begin anywhere ---- */
+
+static hr_status annexb_probe(hr_demux *d, bool *found, hr_error *error)
+{
+    static const hr_video_codec codecs[] = {HR_VIDEO_CODEC_H264, HR_VIDEO_CODEC_HEVC};
+    hr_status status = HR_STATUS_OK;
+    *found = false;
+    for (size_t i = 0; i < HR_COUNT_OF(codecs) && status == HR_STATUS_OK && !*found; i++) {
+        hr_split *split = NULL;
+        status = hr__split_create(&split, codecs[i], error);
+        if (status == HR_STATUS_OK)
+            status = has_pictures(d, split, true, found, error);
+        hr__split_destroy(split);
+        d->video->codec = *found ? codecs[i] : HR_VIDEO_CODEC_NONE;
+    }
     return status;
 }
 
@@ -101,5 +165,6 @@ static bool annexb_match(const uint8_t *bytes, size_t size)
 const hr_demuxer hr_demuxer_annexb = {
     .name = "Annex B",
     .match = annexb_match,
+    .probe = annexb_probe,
     .scan = annexb_scan,
 };

@@ -116,7 +116,44 @@ static bool find_sequence(const uint8_t *config, size_t size, sequence *s)
     return false;
 }
 
+/* Pictures that are on their own, whose headers say nothing more. */
+static bool is_still(const hr_av1_unit *unit)
+{
+    return unit->size > 0 && (unit->bytes[0] & 0x08) != 0;
+}
+
 /* ---- frames ---- */
+
+/* A key frame that is shown later is no place to begin: frames before that need others. */
+static bool is_shown_key(const hr_av1_unit *unit)
+{
+    return (unit->bytes[0] & 0xf0) == 0x10; /* shown again: no; type: 0; shown: yes */
+}
+
+int32_t hr__av1_flags(const uint8_t *config, size_t config_size, const uint8_t *bytes, size_t size)
+{
+    const bool configured = config_size >= CONFIG;
+    const uint8_t *at = configured ? config + CONFIG : config;
+    size_t left = configured ? config_size - CONFIG : 0;
+    bool known = false, still = false;
+    for (hr_av1_unit unit; hr__av1_next(&at, &left, &unit);)
+        if (unit.type == HR_AV1_UNIT_SEQUENCE) {
+            known = true;
+            still = is_still(&unit);
+        }
+    for (hr_av1_unit unit; hr__av1_next(&bytes, &size, &unit);) {
+        if (unit.type == HR_AV1_UNIT_SEQUENCE) {
+            known = true;
+            still = is_still(&unit);
+        }
+        if (unit.type != HR_AV1_UNIT_FRAME_HEADER && unit.type != HR_AV1_UNIT_FRAME)
+            continue;
+        if (unit.size == 0)
+            return -1;
+        return known && (still || is_shown_key(&unit)) ? HR_VIDEO_PACKET_KEY : 0;
+    }
+    return -1;
+}
 
 /* Whether a frame is shown and kept for no other. */
 static bool is_disposable(const sequence *s, const hr_av1_unit *unit)

@@ -4,7 +4,7 @@
 #ifndef HR_CODECS_VIDEO_AV1_H
 #define HR_CODECS_VIDEO_AV1_H
 
-#include "core/core.h"
+#include "codecs/video/video.h"
 
 typedef struct hr_av1_unit {
     int32_t type; /* HR_AV1_UNIT_... */
@@ -26,6 +26,10 @@ enum {
 /* The next unit of `*left` bytes at `*at`, which are moved behind it. One that is cut ends with
  * them. */
 bool hr__av1_next(const uint8_t **at, size_t *left, hr_av1_unit *unit);
+
+/* HR_VIDEO_PACKET_KEY of a packet with a key frame that is shown at once; 0: another frame is its
+ * first; < 0: its frames begin behind these bytes. */
+int32_t hr__av1_flags(const uint8_t *config, size_t config_size, const uint8_t *bytes, size_t size);
 
 /* Whether a packet has nothing but frames that are shown and that no other frame refers to.
  * `config`: an av1C. */

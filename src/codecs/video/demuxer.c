@@ -8,6 +8,9 @@
 /* Bytes of a request when the last step was this small, and otherwise. */
 #define AHEAD ((int64_t)256 << 10)
 #define LEAST ((int64_t)4 << 10)
+/* Of what is read and looked at: of packets that overlap it could be anything. */
+#define FETCHED ((int64_t)64 << 20)
+#define FETCHED_PER_BYTE 8
 
 static hr_status make_room(hr_demux *d, size_t size, hr_error *error)
 {
@@ -41,6 +44,7 @@ const uint8_t *hr__demux_bytes(hr_demux *d, int64_t offset, size_t size, hr_erro
         return NULL;
     d->start = offset;
     d->size = wanted;
+    d->fetched += (int64_t)wanted;
     return d->bytes;
 }
 
@@ -53,6 +57,48 @@ const uint8_t *hr__demux_some(hr_demux *d, int64_t offset, size_t size, size_t *
     return *have == 0 ? none : hr__demux_bytes(d, offset, *have, error);
 }
 
+/* The bytes of a packet that is not stored as decoders take it. */
+static hr_status unpack_head(hr_demux *d, const hr_video_packet *p, size_t *have, hr_error *error)
+{
+    const size_t room = hr_video_room(d->video, p);
+    uint8_t *stored;
+    if (room > d->head_room) {
+        uint8_t *grown = hr_realloc(d->head, room, 1, error);
+        if (!grown)
+            return HR_STATUS_NO_MEMORY;
+        d->head = grown;
+        d->head_room = room;
+    }
+    HR_TRY(hr__demux_load(d, p->offset, p->size, &stored, error));
+    hr_status status = hr_video_unpack(d->video, p, stored, d->head, have, error);
+    hr_free(stored);
+    return status;
+}
+
+static const uint8_t *too_long(const hr_demux *d, hr_error *error)
+{
+    hr_fail(error, HR_STATUS_LIMIT,
+            "looking at the packets takes too long for a file of %lld bytes, because they overlap",
+            (long long)d->file->size);
+    return NULL;
+}
+
+const uint8_t *hr__demux_head(hr_demux *d, const hr_video_packet *packet, size_t most, size_t *have,
+                              hr_error *error)
+{
+    const hr_video *v = d->video;
+    const uint8_t *bytes;
+    if (v->prefix_size == 0 && v->packing == 0)
+        bytes = hr__demux_some(d, packet->offset, HR_MIN((size_t)packet->size, most), have, error);
+    else if (unpack_head(d, packet, have, error) != HR_STATUS_OK)
+        return NULL;
+    else
+        bytes = d->head;
+    *have = HR_MIN(*have, most);
+    d->fetched += (int64_t)*have;
+    return d->fetched / FETCHED_PER_BYTE <= d->file->size + FETCHED ? bytes : too_long(d, error);
+}
+
 hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **out, hr_error *error)
 {
     *out = NULL;
@@ -63,6 +109,7 @@ hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **ou
         return HR_STATUS_NO_MEMORY;
     hr_status status =
         size > 0 ? d->file->read(d->file->user, offset, (size_t)size, *out, error) : HR_STATUS_OK;
+    d->fetched += size;
     if (status != HR_STATUS_OK) {
         hr_free(*out);
         *out = NULL;

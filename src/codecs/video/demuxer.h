@@ -28,16 +28,24 @@ typedef struct hr_demux {
     size_t size, room;
     int64_t last; /* offset that was asked for */
     uint8_t *bytes;
+    uint8_t *head; /* of hr__demux_head */
+    size_t head_room;
+    int64_t fetched; /* bytes that were read of the file, and looked at */
 } hr_demux;
 
 typedef struct hr_demuxer {
     const char *name; /* "MP4" */
     /* Whether the first bytes of a file look like this container. */
     bool (*match)(const uint8_t *bytes, size_t size);
+    /* Asked if no demuxer matches: looks at more of the file. NULL: there is nothing to look for.
+     */
+    hr_status (*probe)(hr_demux *d, bool *found, hr_error *error);
     hr_status (*scan)(hr_demux *d, hr_error *error);
     /* As hr_video_unpack. NULL: packets are stored as decoders take them. */
     hr_status (*unpack)(const hr_video *video, const hr_video_packet *packet, const uint8_t *stored,
                         uint8_t *out, size_t *size, hr_error *error);
+    /* As hr_video_room. NULL: packets are not larger than they are stored. */
+    size_t (*room)(const hr_video *video, const hr_video_packet *packet);
 } hr_demuxer;
 
 extern const hr_demuxer *const hr_demuxers[]; /* NULL-terminated, sorted by name */
@@ -48,6 +56,13 @@ const uint8_t *hr__demux_bytes(hr_demux *d, int64_t offset, size_t size, hr_erro
 /* As many of `size` bytes as there are; `*have` of them. */
 const uint8_t *hr__demux_some(hr_demux *d, int64_t offset, size_t size, size_t *have,
                               hr_error *error);
+/* At most `most` <= HR_DEMUX_MOST_BYTES of the first bytes of a packet, as decoders take them,
+ * valid until the next call; `*have` of them. */
+const uint8_t *hr__demux_head(hr_demux *d, const hr_video_packet *packet, size_t most, size_t *have,
+                              hr_error *error);
+/* As hr_video_unpack, for packets that are stored as decoders take them, but for v->prefix. */
+hr_status hr__demux_copy(const hr_video *video, const hr_video_packet *packet,
+                         const uint8_t *stored, uint8_t *out, size_t *size);
 /* A range of the file in memory of its own, to be freed with hr_free. */
 hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **out, hr_error *error);
 /* Fails for a time whose sum with another might overflow. */

@@ -3,6 +3,7 @@
 #include "codecs/video/fields.h"
 
 #include "codecs/bytes.h"
+#include "codecs/video/bitstream.h"
 
 enum {
     AVCC = 6,          /* bytes of an avcC in front of its parameters */
@@ -13,11 +14,6 @@ typedef struct span {
     const uint8_t *p;
     size_t size;
 } span;
-
-static bool has_lengths(const hr_video *v)
-{
-    return v->extra_size >= AVCC && v->extra[0] == 1;
-}
 
 /* The next unit behind a length of `bytes` bytes; a unit that is cut ends with `in`. */
 static bool next_unit(span *in, size_t bytes, span *unit)
@@ -37,11 +33,13 @@ static hr_status read_parameters(hr_units *u, const hr_video *v, hr_error *error
 {
     span in = {v->extra, v->extra_size}, unit;
     hr_unit_kind kind;
-    if (!has_lengths(v)) {
+    if (hr__bitstream_length_size(v) == 0) {
         while (hr__units_next(&in.p, &in.size, &unit.p, &unit.size))
             HR_TRY(hr__units_read(u, unit.p, unit.size, &kind, error));
         return HR_STATUS_OK;
     }
+    if (v->extra_size < AVCC)
+        return HR_STATUS_OK;
     in = (span){v->extra + AVCC - 1, v->extra_size - (AVCC - 1)};
     for (int32_t sets = 0; sets < 2 && in.size > 0; sets++) { /* of sequences, and of pictures */
         int32_t count = in.p[0] & (sets == 0 ? 31 : 255);
@@ -59,13 +57,13 @@ static hr_status read_packet(hr_fields *f, hr_demux *d, int32_t i, hr_unit_kind 
 {
     const hr_video *v = d->video;
     const hr_video_packet *p = &v->packets[i];
-    const size_t length = has_lengths(v) ? (v->extra[4] & 3u) + 1 : 0;
-    const size_t size = (size_t)HR_MIN(p->size, PACKET_HEAD);
-    span in = {hr__demux_bytes(d, p->offset, size, error), size}, unit;
+    const size_t length = hr__bitstream_length_size(v);
+    span in, unit;
     *kind = HR_UNIT_OTHER;
+    in.p = hr__demux_head(d, p, PACKET_HEAD, &in.size, error);
     if (!in.p)
         return error ? error->status : HR_STATUS_CORRUPT;
-    f->read += (int64_t)size;
+    f->read += (int64_t)in.size;
     while (*kind != HR_UNIT_PICTURE && *kind != HR_UNIT_SLICE &&
            (length > 0 ? next_unit(&in, length, &unit)
                        : hr__units_next(&in.p, &in.size, &unit.p, &unit.size)))
@@ -73,16 +71,21 @@ static hr_status read_packet(hr_fields *f, hr_demux *d, int32_t i, hr_unit_kind 
     return HR_STATUS_OK;
 }
 
+static hr_status ready(hr_fields *f, const hr_video *v, hr_error *error)
+{
+    if (f->units)
+        return HR_STATUS_OK;
+    HR_TRY(hr__units_create(&f->units, HR_VIDEO_CODEC_H264, error));
+    return read_parameters(f->units, v, error);
+}
+
 hr_status hr__fields_check(hr_fields *f, hr_demux *d, int32_t i, bool *second, hr_error *error)
 {
     hr_unit_kind kind;
     *second = false;
-    if (d->video->codec != HR_VIDEO_CODEC_H264 || d->video->packing != 0 || f->read > d->file->size)
+    if (d->video->codec != HR_VIDEO_CODEC_H264 || f->read > d->file->size)
         return HR_STATUS_OK;
-    if (!f->units) {
-        HR_TRY(hr__units_create(&f->units, HR_VIDEO_CODEC_H264, error));
-        HR_TRY(read_parameters(f->units, d->video, error));
-    }
+    HR_TRY(ready(f, d->video, error));
     f->units->begun = false;
     HR_TRY(read_packet(f, d, i - 1, &kind, error));
     if (kind != HR_UNIT_PICTURE)
@@ -90,6 +93,29 @@ hr_status hr__fields_check(hr_fields *f, hr_demux *d, int32_t i, bool *second, h
     HR_TRY(read_packet(f, d, i, &kind, error));
     *second = kind == HR_UNIT_SLICE && f->units->paired;
     return HR_STATUS_OK;
+}
+
+static hr_status find_refresh(hr_fields *f, hr_demux *d, int32_t end, hr_error *error)
+{
+    const int32_t kept =
+        HR_VIDEO_PACKET_REFRESH | HR_VIDEO_PACKET_REFRESHED | HR_VIDEO_PACKET_INTRA;
+    hr_unit_kind kind;
+    HR_TRY(ready(f, d->video, error));
+    for (int32_t i = 0; i < end; i++) {
+        f->units->begun = false;
+        HR_TRY(read_packet(f, d, i, &kind, error));
+        if (kind == HR_UNIT_PICTURE)
+            d->video->packets[i].flags |= f->units->picture.flags & kept;
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr__fields_find_refresh(hr_demux *d, int32_t end, hr_error *error)
+{
+    hr_fields f = {0};
+    hr_status status = find_refresh(&f, d, end, error);
+    hr__fields_fini(&f);
+    return status;
 }
 
 void hr__fields_fini(hr_fields *f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Whether two packets of H.264 with the same time are the fields of one picture. */
+/* What slices of H.264 say about packets: which ones are the fields of one picture, and where a
+ * refresh ends. */
 #ifndef HR_CODECS_VIDEO_FIELDS_H
 #define HR_CODECS_VIDEO_FIELDS_H
 
@@ -15,6 +16,8 @@ typedef struct hr_fields {
 
 /* *second: packet `i` is the second field of the picture of packet i - 1. */
 hr_status hr__fields_check(hr_fields *f, hr_demux *d, int32_t i, bool *second, hr_error *error);
+/* Sets REFRESH, REFRESHED and INTRA of the packets in front of `end`. */
+hr_status hr__fields_find_refresh(hr_demux *d, int32_t end, hr_error *error);
 void hr__fields_fini(hr_fields *f);
 
 #endif

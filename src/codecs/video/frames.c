@@ -323,6 +323,11 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
     HR_TRY(make_room(&d->packet, &d->packet_room, hr_video_room(r->video, p), error));
     HR_TRY(r->file->read(r->file->user, p->offset, (size_t)p->size, d->stored, error));
     HR_TRY(hr_video_unpack(r->video, p, d->stored, d->packet, &size, error));
+    if (hr_video_is_crowded(r->video, d->packet, size))
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "packet %d of %d (%s) has more than %d units, which decoders would need too "
+                       "much memory for",
+                       index, r->video->count, codec_names[r->video->codec], HR_VIDEO_MOST_UNITS);
     int32_t content = hr_video_content_of(r->video, d->packet, size);
     if (content & HR_VIDEO_CONTENT_PARAMETERS)
         c->tainted = true;
@@ -444,6 +449,10 @@ static hr_status begin(hr_video_decoder *d, hr_video_request *r, hr_error *error
     if (r->video->codec <= HR_VIDEO_CODEC_NONE || r->video->codec >= HR_VIDEO_CODEC_COUNT)
         return hr_fail(error, HR_STATUS_ERROR, "the codec of the video is not supported");
     HR_TRY(hr_video_plan_make(r->video, r->frames, r->count, r->arena, &w->plan, error));
+    for (int32_t i = 0; r->device && i < w->plan.run_count; i++)
+        if (r->video->packets[w->plan.runs[i].first].flags & HR_VIDEO_PACKET_REFRESH)
+            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                           "only decoders on the CPU begin without a key frame");
     HR_TRY(make_wishes(w, r, error));
     if (w->wish_count == 0) {
         r->device = NULL;

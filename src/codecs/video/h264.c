@@ -15,6 +15,8 @@ enum {
     PPS = 8,
     DELIMITER = 9,
     SEI_RECOVERY = 6,
+    I_SLICE = 2, /* types of slices, modulo 5 */
+    SI_SLICE = 4,
     MOST_SAMPLES = 1 << 20 /* macroblocks in a row or column, so that products do not overflow */
 };
 
@@ -144,8 +146,8 @@ static void read_pps(hr_units *u, hr_rbsp r)
         u->pps[id] = (hr_unit_pps){.known = true, .flag = both, .sps = (uint8_t)sps};
 }
 
-/* Whether decoding is exact from the picture that follows on. */
-static bool is_recovery(hr_rbsp r)
+/* Reads the message about a point of recovery, if a unit has one. */
+static void read_recovery(hr_rbsp r, hr_unit_recovery *out)
 {
     while (!r.over && r.at < r.end) {
         uint32_t type = 0, size = 0, byte;
@@ -155,18 +157,29 @@ static bool is_recovery(hr_rbsp r)
         do
             size += byte = hr__rbsp_bits(&r, 8);
         while (byte == 255);
-        if (type == SEI_RECOVERY)
-            return hr__rbsp_ue(&r) == 0 && !r.over;
+        if (type == SEI_RECOVERY) {
+            hr_unit_recovery found = {.known = true};
+            found.count = hr__rbsp_ue(&r);
+            found.exact = hr__rbsp_bit(&r);
+            *out = r.over ? *out : found;
+            return;
+        }
         for (uint32_t i = 0; i < size && !r.over; i++)
             hr__rbsp_skip(&r, 8);
     }
-    return false;
+}
+
+/* Whether all pictures are exact that are shown from this one on. */
+static bool is_key(bool idr, const hr_unit_recovery *recovery)
+{
+    return idr || (recovery->known && recovery->exact && recovery->count == 0);
 }
 
 static bool read_slice(const hr_units *u, hr_rbsp r, hr_unit_slice *h)
 {
     hr__rbsp_ue(&r);
-    hr__rbsp_ue(&r);
+    const uint32_t type = hr__rbsp_ue(&r);
+    h->intra = type % 5 == I_SLICE || type % 5 == SI_SLICE;
     h->pps = hr__rbsp_ue(&r);
     if (h->pps >= HR_COUNT_OF(u->pps) || !u->pps[h->pps].known || !u->sps[u->pps[h->pps].sps].known)
         return false;
@@ -242,12 +255,37 @@ static int64_t order_of_number(hr_units *u, const hr_unit_sps *s, const hr_unit_
     return h->field ? top : top + HR_MIN((int64_t)s->top_to_bottom + h->delta[1], 0);
 }
 
+/* How decoding can begin at a picture, and whether it ends a refresh that began before. */
+static int32_t flags_of(hr_units *u, const hr_unit_sps *s, const hr_unit_slice *h,
+                        const hr_unit_recovery *recovery)
+{
+    const uint32_t range = (uint32_t)1 << s->number_bits;
+    int32_t flags = h->intra ? HR_VIDEO_PACKET_INTRA : 0;
+    if (is_key(h->idr, recovery)) {
+        u->refreshing = false;
+        return flags | HR_VIDEO_PACKET_KEY;
+    }
+    if (recovery->known && recovery->count < range) {
+        flags |= HR_VIDEO_PACKET_REFRESH;
+        if (!u->refreshing || (u->refreshed - h->number) % range > recovery->count)
+            u->refreshed = (h->number + recovery->count) % range;
+        u->refreshing = true;
+    }
+    if (u->refreshing && h->reference && h->number == u->refreshed) {
+        u->refreshing = false;
+        flags |= HR_VIDEO_PACKET_REFRESHED;
+    }
+    return flags;
+}
+
 static hr_unit_kind slice_unit(hr_units *u, const uint8_t *unit, size_t size)
 {
     hr_unit_slice h = {.idr = (unit[0] & 31) == SLICE_IDR, .reference = (unit[0] & 0x60) != 0};
     const hr_unit_slice *last = &u->slice;
+    const hr_unit_recovery recovery = u->recovery;
+    u->recovery = (hr_unit_recovery){0};
     if (!read_slice(u, hr__rbsp_of(unit + 1, size - 1), &h))
-        return u->begun ? HR_UNIT_SLICE : HR_UNIT_OTHER;
+        return HR_UNIT_SLICE;
     if (u->begun && is_same_picture(&h, last))
         return HR_UNIT_SLICE;
     bool second = u->begun && !u->paired && h.field && last->field && h.bottom != last->bottom &&
@@ -259,10 +297,24 @@ static hr_unit_kind slice_unit(hr_units *u, const uint8_t *unit, size_t size)
     u->paired = second;
     if (second)
         return HR_UNIT_SLICE;
-    u->picture = (hr_unit_picture){
-        .order = order, .reset = h.idr, .flags = h.idr || u->recovery ? HR_VIDEO_PACKET_KEY : 0};
-    u->recovery = false;
+    u->picture =
+        (hr_unit_picture){.order = order, .reset = h.idr, .flags = flags_of(u, sps, &h, &recovery)};
     return HR_UNIT_PICTURE;
+}
+
+bool hr__h264_is_odd(const uint8_t *unit)
+{
+    return (unit[0] & 0x80) || (unit[0] & 31) == 0;
+}
+
+int32_t hr__h264_flags(const uint8_t *unit, size_t size, hr_unit_recovery *recovery)
+{
+    const int32_t type = unit[0] & 31;
+    if (type == SEI && !recovery->known)
+        read_recovery(hr__rbsp_of(unit + 1, size - 1), recovery);
+    if (type != SLICE && type != SLICE_PART && type != SLICE_IDR)
+        return -1;
+    return is_key(type == SLICE_IDR, recovery) ? HR_VIDEO_PACKET_KEY : 0;
 }
 
 hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters)
@@ -283,7 +335,8 @@ hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *
         *parameters = true;
         return HR_UNIT_PREFIX;
     case SEI:
-        u->recovery = u->recovery || is_recovery(r);
+        if (!u->recovery.known)
+            read_recovery(r, &u->recovery);
         return HR_UNIT_PREFIX;
     case DELIMITER:
         return HR_UNIT_PREFIX;

@@ -190,11 +190,11 @@ static hr_unit_kind slice_unit(hr_units *u, int32_t type, int32_t layer, hr_rbsp
 {
     const bool key = type >= BLA && type <= LAST_KEY, idr = type == IDR || type == IDR + 1;
     if (!hr__rbsp_bit(&r))
-        return u->begun ? HR_UNIT_SLICE : HR_UNIT_OTHER;
+        return HR_UNIT_SLICE;
     hr__rbsp_skip(&r, key ? 1 : 0);
     uint32_t id = hr__rbsp_ue(&r);
     if (id >= HR_UNIT_SETS || !u->pps[id].known || !u->sps[u->pps[id].sps].known)
-        return HR_UNIT_OTHER;
+        return HR_UNIT_SLICE;
     const hr_unit_pps *pps = &u->pps[id];
     const hr_unit_sps *sps = &u->sps[pps->sps];
     hr__rbsp_skip(&r, pps->extra_bits);
@@ -216,6 +216,23 @@ static hr_unit_kind slice_unit(hr_units *u, int32_t type, int32_t layer, hr_rbsp
     if (type == RADL || type == RADL + 1)
         u->picture.flags |= HR_VIDEO_PACKET_DECODABLE;
     return HR_UNIT_PICTURE;
+}
+
+bool hr__hevc_is_odd(const uint8_t *unit, size_t size)
+{
+    return size < 2 || (unit[0] & 0x80) || (unit[1] & 7) == 0;
+}
+
+int32_t hr__hevc_flags(const uint8_t *unit, size_t size)
+{
+    const int32_t type = unit[0] >> 1 & 63;
+    if (size < 3 || (unit[0] & 1) || unit[1] >> 3 != 0)
+        return -1;
+    if (type >= BLA && type <= CRA)
+        return HR_VIDEO_PACKET_KEY;
+    if (type == RADL || type == RADL + 1)
+        return HR_VIDEO_PACKET_DECODABLE;
+    return type < VPS ? 0 : -1;
 }
 
 hr_unit_kind hr__hevc_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters)

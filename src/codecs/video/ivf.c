@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "codecs/bytes.h"
-#include "codecs/video/bitstream.h"
 #include "codecs/video/demuxer.h"
 #include "codecs/video/fourcc.h"
+#include "codecs/video/keys.h"
 
 enum { HEAD = 32, FRAME_HEAD = 12 };
 
@@ -16,17 +16,11 @@ static hr_status add_packet(hr_demux *d, int64_t at, const uint8_t *head, int64_
 {
     uint32_t size = hr_get_le32(head);
     uint64_t pts = hr_get_le32(head + 4) | (uint64_t)hr_get_le32(head + 8) << 32;
-    size_t have;
     if (size > INT32_MAX)
         return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has %lu bytes, which is too large",
                        d->video->count, (unsigned long)size);
     *next = at + FRAME_HEAD + (int64_t)size;
-    const uint8_t *p =
-        hr__demux_some(d, at + FRAME_HEAD, HR_MIN(size, HR_BITSTREAM_HEAD), &have, error);
-    if (!p)
-        return error->status;
-    hr_video_packet packet = {at + FRAME_HEAD, (int32_t)size,
-                              hr__bitstream_flags(d->video->codec, p, have), (int64_t)pts};
+    const hr_video_packet packet = {at + FRAME_HEAD, (int32_t)size, 0, (int64_t)pts};
     return hr__demux_add(d, packet, error);
 }
 
@@ -54,7 +48,7 @@ static hr_status ivf_scan(hr_demux *d, hr_error *error)
             return error->status;
         HR_TRY(add_packet(d, at, p, &at, error));
     }
-    return HR_STATUS_OK;
+    return hr__keys_read(d, error);
 }
 
 static bool ivf_match(const uint8_t *bytes, size_t size)

@@ -4,9 +4,13 @@
  * one after the other, which also reads clusters of unknown size; cues are not needed. */
 #include <string.h>
 
+#include <zlib.h>
+
 #include "codecs/bytes.h"
 #include "codecs/video/demuxer.h"
 #include "codecs/video/fourcc.h"
+#include "codecs/video/keys.h"
+#include "codecs/video/pictures.h"
 
 enum {
     ID_EBML = 0x1a45dfa3,
@@ -31,6 +35,7 @@ enum {
     ID_ENCRYPTION = 0x5035,
     ID_ALGORITHM = 0x4254,
     ID_SETTINGS = 0x4255,
+    ID_SCOPE = 0x5032,
     ID_CLUSTER = 0x1f43b675,
     ID_TIME = 0xe7,
     ID_SIMPLE = 0xa3,
@@ -38,11 +43,17 @@ enum {
     ID_BLOCK = 0xa1,
     ID_REFERENCE = 0xfb,
     TYPE_VIDEO = 1,
+    ZLIB = 0, /* kinds of compression */
     STRIPPED_HEADERS = 3,
-    MOST_HEAD = 12,   /* bytes of an element's id and size */
-    MOST_LACES = 256, /* frames of a block */
-    MOST_BLOCK = 1024 /* bytes of a block in front of its frames, and of other small elements */
+    PACKETS = 1,       /* what is compressed: a set of */
+    DEFLATED = 1,      /* packing of packets that zlib compressed */
+    MOST_HEAD = 12,    /* bytes of an element's id and size */
+    MOST_LACES = 256,  /* frames of a block */
+    MOST_BLOCK = 1024, /* bytes of a block in front of its frames, and of other small elements */
+    MOST_INFLATED = 64 /* bytes of a packet per byte that is stored, and: */
 };
+#define LEAST_INFLATED ((size_t)64 << 10)
+#define MOST_ADDED ((size_t)64 << 20)
 #define UNKNOWN UINT64_MAX
 #define MOST_HEADERS ((uint64_t)64 << 20) /* bytes of Tracks or Info */
 #define MOST_TIME ((uint64_t)1 << 56)
@@ -57,6 +68,7 @@ typedef struct track {
     uint64_t number, scale; /* scale: nanoseconds per unit of time */
     uint64_t duration;      /* of a frame, in ns; 0: unknown */
     bool found;
+    bool decoded;     /* times are those of decoding: it was moved from AVI */
     char unknown[32]; /* a coding that is not supported */
 } track;
 
@@ -140,49 +152,101 @@ static const struct {
     {"V_MJPEG", HR_VIDEO_CODEC_MJPEG},
 };
 
-static hr_video_codec codec_of(span id, span *config)
+static hr_video_codec codec_of(span id, span *config, bool *decoded)
 {
     enum { BITMAP = 40 }; /* bytes of a BITMAPINFOHEADER */
     size_t size = strnlen((const char *)id.p, id.size);
+    *decoded = false;
     for (size_t i = 0; i < HR_COUNT_OF(codings); i++)
         if (size == strlen(codings[i].id) && memcmp(id.p, codings[i].id, size) == 0)
             return codings[i].codec;
     if (size == 15 && memcmp(id.p, "V_MS/VFW/FOURCC", size) == 0 && config->size >= BITMAP) {
         hr_video_codec codec = hr__fourcc_codec(config->p + 16);
         *config = (span){config->p + BITMAP, config->size - BITMAP};
+        *decoded = true;
         return codec;
     }
     return HR_VIDEO_CODEC_NONE;
 }
 
-/* Only headers that were stripped off all packets are supported. */
+static uint64_t number_in(span in, uint64_t id, uint64_t fallback)
+{
+    span value;
+    return find_child(in, id, &value) ? number_of(value) : fallback;
+}
+
+/* Adds to the bytes that are missing in front of all packets. */
+static hr_status add_prefix(hr_video *v, span compression, hr_error *error)
+{
+    span value;
+    const size_t left = sizeof(v->prefix) - (size_t)v->prefix_size;
+    if (!find_child(compression, ID_SETTINGS, &value))
+        return HR_STATUS_OK;
+    if (value.size > left)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "the header that is stripped off all packets has %zu bytes; at most %zu "
+                       "are supported",
+                       value.size, left);
+    memcpy(v->prefix + v->prefix_size, value.p, value.size);
+    v->prefix_size += (int32_t)value.size;
+    return HR_STATUS_OK;
+}
+
+/* Packets whose headers were stripped off, or which zlib compressed, but not both. */
 static hr_status read_encodings(hr_video *v, span in, hr_error *error)
 {
     span encoding, compression, value;
     uint64_t id;
-    v->prefix_size = 0;
+    int32_t count = 0;
+    v->prefix_size = v->packing = 0;
     while (next_child(&in, &id, &encoding)) {
         if (id != ID_ENCODING)
             continue;
-        bool encrypted = find_child(encoding, ID_ENCRYPTION, &value);
-        uint64_t algorithm = 0;
-        if (find_child(encoding, ID_COMPRESSION, &compression) &&
-            find_child(compression, ID_ALGORITHM, &value))
-            algorithm = number_of(value);
-        if (encrypted || algorithm != STRIPPED_HEADERS)
+        if (find_child(encoding, ID_ENCRYPTION, &value) ||
+            !find_child(encoding, ID_COMPRESSION, &compression))
             return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
-                           "its packets are %s, which is not supported",
-                           encrypted ? "encrypted" : "compressed");
-        if (!find_child(compression, ID_SETTINGS, &value))
-            continue;
-        if (value.size > sizeof(v->prefix) - (size_t)v->prefix_size)
-            return hr_fail(error, HR_STATUS_LIMIT,
-                           "the header that is stripped off all packets has %zu bytes; at most %zu "
-                           "are supported",
-                           value.size, sizeof(v->prefix) - (size_t)v->prefix_size);
-        memcpy(v->prefix + v->prefix_size, value.p, value.size);
-        v->prefix_size += (int32_t)value.size;
+                           "its packets are encrypted, which is not supported");
+        const uint64_t kind = number_in(compression, ID_ALGORITHM, ZLIB);
+        const uint64_t scope = number_in(encoding, ID_SCOPE, PACKETS);
+        if ((kind != ZLIB && kind != STRIPPED_HEADERS) || scope != PACKETS ||
+            (count++ > 0 && (kind == ZLIB || v->packing == DEFLATED)))
+            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                           "its packets are compressed in a way that is not supported (kind %llu, "
+                           "scope %llu)",
+                           (unsigned long long)kind, (unsigned long long)scope);
+        if (kind == ZLIB)
+            v->packing = DEFLATED;
+        else
+            HR_TRY(add_prefix(v, compression, error));
     }
+    return HR_STATUS_OK;
+}
+
+static size_t matroska_room(const hr_video *video, const hr_video_packet *packet)
+{
+    const size_t size = (size_t)packet->size;
+    if (video->packing != DEFLATED)
+        return size + (size_t)video->prefix_size + HR_VIDEO_PAD;
+    return HR_MIN(size * MOST_INFLATED, size + MOST_ADDED) + LEAST_INFLATED + HR_VIDEO_PAD;
+}
+
+static hr_status matroska_unpack(const hr_video *video, const hr_video_packet *packet,
+                                 const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error)
+{
+    uLongf room = matroska_room(video, packet) - HR_VIDEO_PAD;
+    if (video->packing != DEFLATED)
+        return hr__demux_copy(video, packet, stored, out, size);
+    const int code = uncompress(out, &room, stored, (uLong)packet->size);
+    if (code == Z_BUF_ERROR)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "a packet of %d bytes is damaged, or has more than %zu when it is "
+                       "decompressed",
+                       packet->size, matroska_room(video, packet) - HR_VIDEO_PAD);
+    if (code != Z_OK)
+        return hr_fail(error, code == Z_MEM_ERROR ? HR_STATUS_NO_MEMORY : HR_STATUS_CORRUPT,
+                       "a packet cannot be decompressed");
+    *size = room;
+    memset(out + room, 0, HR_VIDEO_PAD);
     return HR_STATUS_OK;
 }
 
@@ -209,7 +273,7 @@ static hr_status read_entry(hr_demux *d, track *t, span entry, hr_error *error)
         return HR_STATUS_OK;
     t->number = number_of(value);
     find_child(entry, ID_PRIVATE, &config);
-    d->video->codec = codec_of(codec, &config);
+    d->video->codec = codec_of(codec, &config, &t->decoded);
     if (d->video->codec == HR_VIDEO_CODEC_NONE) {
         size_t n = HR_MIN(strnlen((const char *)codec.p, codec.size), sizeof(t->unknown) - 1);
         memcpy(t->unknown, codec.p, n);
@@ -298,12 +362,6 @@ static int32_t read_laces(span in, int lacing, uint64_t block, size_t *head, uin
     return count;
 }
 
-/* VP8 says so in its first byte: such a picture is only referred to. */
-static bool is_invisible(const hr_video *v, const uint8_t *frame, size_t size)
-{
-    return v->codec == HR_VIDEO_CODEC_VP8 && v->prefix_size == 0 && size > 0 && !(frame[0] & 0x10);
-}
-
 static hr_status add_block(hr_demux *d, const track *t, int64_t at, uint64_t size, int64_t cluster,
                            bool simple, bool key, hr_error *error)
 {
@@ -320,7 +378,7 @@ static hr_status add_block(hr_demux *d, const track *t, int64_t at, uint64_t siz
     head += 3;
     int32_t count = read_laces((span){p, have}, flags >> 1 & 3, size, &head, sizes);
     key = simple ? (flags & 0x80) != 0 : key;
-    bool hidden = flags & 8 || (count == 1 && is_invisible(d->video, p + head, have - head));
+    bool hidden = flags & 8;
     at += (int64_t)head;
     for (int32_t i = 0; i < count; at += (int64_t)sizes[i], i++) {
         if (sizes[i] > INT32_MAX)
@@ -418,7 +476,7 @@ static hr_status matroska_scan(hr_demux *d, hr_error *error)
     d->video->time_num = (int64_t)HR_MIN(t.scale, (uint64_t)INT64_MAX);
     d->video->time_den = 1000000000;
     hr__demux_rate(d->video, t.duration);
-    return HR_STATUS_OK;
+    return t.decoded ? hr__pictures_order(d, error) : hr__keys_check(d, error);
 }
 
 static bool matroska_match(const uint8_t *bytes, size_t size)
@@ -430,4 +488,6 @@ const hr_demuxer hr_demuxer_matroska = {
     .name = "Matroska",
     .match = matroska_match,
     .scan = matroska_scan,
+    .unpack = matroska_unpack,
+    .room = matroska_room,
 };

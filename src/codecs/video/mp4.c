@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codecs/video/fourcc.h"
+#include "codecs/video/keys.h"
 #include "codecs/video/mp4.h"
 
 /* ---- boxes in memory ---- */
@@ -194,6 +195,7 @@ static hr_status add_packets(hr_demux *d, hr_mp4_track *t, int64_t moof, hr_erro
     HR_TRY(hr_mp4_add_samples(d, t, &time, error));
     if (t->fragmented && !d->full)
         HR_TRY(hr_mp4_add_fragments(d, t, moof, time, error));
+    HR_TRY(hr__keys_check(d, error));
     return hr_mp4_edit_times(d, t, error);
 }
 

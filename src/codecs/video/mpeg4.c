@@ -73,7 +73,7 @@ static void read_picture(hr_units *u, hr_rbsp r)
     hr__rbsp_skip(&r, u->time_bits + 2);
     bool coded = u->time_bits == 0 || hr__rbsp_bit(&r) || r.over;
     u->picture = (hr_unit_picture){.between = type == BETWEEN,
-                                   .flags = (type == 0 ? HR_VIDEO_PACKET_KEY : 0) |
+                                   .flags = (type == 0 && coded ? HR_VIDEO_PACKET_KEY : 0) |
                                             (coded ? 0 : HR_VIDEO_PACKET_HIDDEN)};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* MPEG transport streams (ISO/IEC 13818-1) in cells of 188 bytes, of 192 with a time in front
- * (M2TS), or of 204 with a check sum behind, which is ignored (DVB). The whole file is read once:
+ * (M2TS), or of 204 with a check sum behind, which is ignored (DVB). The whole file is read:
  * the cells of the video's stream are put together, and split into pictures like any elementary
  * stream. A packet is stored as the range of the file from the cell where it begins to the cell
  * where it ends, with the cells of other streams between them; `unpack` takes out what belongs to
@@ -49,6 +49,13 @@ typedef struct pes {
     int64_t pts;
 } pes;
 
+/* What is looked for; each pass begins with the first cell. */
+typedef enum pass {
+    PASS_TABLES,     /* which stream is the video */
+    PASS_PARAMETERS, /* those of the first picture that has any */
+    PASS_PICTURES
+} pass;
+
 typedef struct scan {
     hr_demux *d;
     hr_split *split;
@@ -58,6 +65,7 @@ typedef struct scan {
     int32_t map_count;
     int32_t pid;     /* of the video; NO_PID: not found yet */
     int32_t unknown; /* type of a video stream that is not supported; 0: none */
+    pass pass;
     bool scrambled;
     pes pes;
     int64_t group, last_pts; /* of PES packets */
@@ -277,16 +285,24 @@ static hr_status add_packet(void *user, const hr_split_packet *p, hr_error *erro
     return hr__slots_add(&s->slots, s->d, packet, &p->picture, error);
 }
 
+static hr_status skip_packet(void *user, const hr_split_packet *p, hr_error *error)
+{
+    (void)user;
+    (void)p;
+    (void)error;
+    return HR_STATUS_OK;
+}
+
 static hr_status add_cell(scan *s, const uint8_t *cell, int64_t place, hr_error *error)
 {
     if (cell[1] & 0x80) /* damaged */
         return HR_STATUS_OK;
-    if (!s->split)
-        return read_tables(s, cell, error);
-    s->split->found = add_packet;
-    s->split->user = s;
+    if (s->pass == PASS_TABLES)
+        return s->split ? HR_STATUS_OK : read_tables(s, cell, error);
     if (pid_of(cell) != s->pid)
         return HR_STATUS_OK;
+    s->split->found = s->pass == PASS_PICTURES ? add_packet : skip_packet;
+    s->split->user = s;
     s->scrambled = s->scrambled || (cell[3] & 0xc0) != 0;
     s->group += starts_unit(cell);
     hr_split_piece piece = {.place = place, .group = s->group};
@@ -346,11 +362,20 @@ static hr_status find_sync(scan *s, int64_t *at, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status read_cells(scan *s, hr_error *error)
+static bool is_done(const scan *s)
+{
+    return s->pass == PASS_TABLES       ? s->split != NULL
+           : s->pass == PASS_PARAMETERS ? s->split->units->begun
+                                        : s->d->full;
+}
+
+static hr_status read_cells(scan *s, pass what, hr_error *error)
 {
     hr_demux *d = s->d;
     size_t have, step = (size_t)s->cell_size;
-    for (int64_t at = 0; at + s->cell_size <= d->file->size && !d->full;) {
+    s->pass = what;
+    s->pes = (pes){.pts = HR_VIDEO_NO_PTS};
+    for (int64_t at = 0; at + s->cell_size <= d->file->size && !is_done(s);) {
         const uint8_t *p = hr__demux_some(d, at, READ * step, &have, error);
         size_t i = 0;
         if (!p)
@@ -362,6 +387,20 @@ static hr_status read_cells(scan *s, hr_error *error)
             HR_TRY(find_sync(s, &at, error));
     }
     return HR_STATUS_OK;
+}
+
+static hr_status read_pictures(scan *s, hr_error *error)
+{
+    hr_split *first = s->split;
+    hr_status status = read_cells(s, PASS_PARAMETERS, error);
+    s->split = NULL;
+    s->group = 0;
+    if (status == HR_STATUS_OK)
+        status = hr__split_create(&s->split, s->d->video->codec, error);
+    if (status == HR_STATUS_OK)
+        status = hr__units_preset(s->split->units, first->units, error);
+    hr__split_destroy(first);
+    return status == HR_STATUS_OK ? read_cells(s, PASS_PICTURES, error) : status;
 }
 
 /* Times before the first one, of a clock that begins again, are not negative. */
@@ -412,7 +451,9 @@ static hr_status mpegts_scan(hr_demux *d, hr_error *error)
         s->lead = lead_of(s->cell_size);
     }
     if (status == HR_STATUS_OK)
-        status = read_cells(s, error);
+        status = read_cells(s, PASS_TABLES, error);
+    if (status == HR_STATUS_OK && s->split) /* pictures may precede both */
+        status = read_pictures(s, error);
     if (status == HR_STATUS_OK)
         status = finish(s, error);
     hr__split_destroy(s->split);

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "codecs/video/av1.h"
+#include "codecs/video/bitstream.h"
+
+enum { HVCC_LAYERS = 21 }; /* where an hvcC has the number of temporal layers */
 
 /* The NAL units of a packet, with lengths or with start codes in front of them. */
 typedef struct nal_units {
@@ -71,15 +74,36 @@ static int32_t hevc_unit(const uint8_t *unit, int32_t layers, int32_t content)
 static int32_t of_units(const hr_video *v, const uint8_t *bytes, size_t size)
 {
     const bool h264 = v->codec == HR_VIDEO_CODEC_H264;
-    const size_t at = h264 ? 4 : 21;
-    const bool lengths = v->extra_size > at && v->extra[0] == 1;
-    const int32_t layers = h264 ? 0 : lengths ? v->extra[at] >> 3 & 7 : v->layers;
-    nal_units u = {bytes, bytes + size, lengths ? (v->extra[at] & 3) + 1 : 0};
+    const int32_t length_size = (int32_t)hr__bitstream_length_size(v);
+    const int32_t layers = h264 ? 0 : length_size > 0 ? v->extra[HVCC_LAYERS] >> 3 & 7 : v->layers;
+    nal_units u = {bytes, bytes + size, length_size};
     bool damaged = false;
     int32_t content = HR_VIDEO_CONTENT_DISPOSABLE;
     for (const uint8_t *unit; (unit = next_unit(&u, &damaged));)
         content = h264 ? h264_unit(unit, content) : hevc_unit(unit, layers, content);
     return damaged ? content & ~HR_VIDEO_CONTENT_DISPOSABLE : content;
+}
+
+bool hr_video_is_crowded(const hr_video *v, const uint8_t *bytes, size_t size)
+{
+    const uint8_t *p = bytes, *end = bytes + size;
+    const size_t length_size = hr__bitstream_length_size(v);
+    int32_t count = 0;
+    if ((v->codec != HR_VIDEO_CODEC_H264 && v->codec != HR_VIDEO_CODEC_HEVC) ||
+        (length_size > 0 && bytes == v->extra)) /* has counts, and is read unit by unit */
+        return false;
+    while (length_size == 0 && p < end && count <= HR_VIDEO_MOST_UNITS) {
+        p = behind_start_code(p, end);
+        count += p < end;
+    }
+    while (length_size > 0 && (size_t)(end - p) > length_size && count <= HR_VIDEO_MOST_UNITS) {
+        size_t unit = 0;
+        for (size_t i = 0; i < length_size; i++)
+            unit = unit << 8 | *p++;
+        p += HR_MIN(unit, (size_t)(end - p));
+        count++;
+    }
+    return count > HR_VIDEO_MOST_UNITS;
 }
 
 /* A packet with nothing but one B-VOP. */

@@ -15,6 +15,13 @@ typedef enum hr_video_content {
     HR_VIDEO_CONTENT_PARAMETERS = 1 << 1
 } hr_video_content;
 
+/* Decoders need some KiB for each unit of H.264 and HEVC; real packets have at most some hundred.
+ */
+enum { HR_VIDEO_MOST_UNITS = 4096 };
+
+/* Whether there are more units than that; `bytes`: also v->extra. */
+bool hr_video_is_crowded(const hr_video *video, const uint8_t *bytes, size_t size);
+
 /* A set of HR_VIDEO_CONTENT. `bytes`: as hr_video_unpack makes them. */
 int32_t hr_video_content_of(const hr_video *video, const uint8_t *bytes, size_t size);
 

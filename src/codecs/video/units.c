@@ -22,6 +22,24 @@ void hr__units_destroy(hr_units *u)
     hr_free(u);
 }
 
+hr_status hr__units_preset(hr_units *u, const hr_units *from, hr_error *error)
+{
+    if (!(u->extra = hr_calloc(from->extra_size + 1, 1, error)))
+        return HR_STATUS_NO_MEMORY;
+    if (from->extra_size > 0)
+        memcpy(u->extra, from->extra, from->extra_size);
+    u->extra_size = from->extra_size;
+    memcpy(u->sps, from->sps, sizeof(u->sps));
+    memcpy(u->pps, from->pps, sizeof(u->pps));
+    u->width = from->width;
+    u->height = from->height;
+    u->rate_num = from->rate_num;
+    u->rate_den = from->rate_den;
+    u->time_bits = from->time_bits;
+    u->preset = from->begun;
+    return HR_STATUS_OK;
+}
+
 /* The byte behind the next start code (0, 0, 1); `end` if there is none. */
 static const uint8_t *behind_start_code(const uint8_t *p, const uint8_t *end)
 {
@@ -69,13 +87,18 @@ hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_
     *kind = HR_UNIT_OTHER;
     if (size == 0)
         return HR_STATUS_OK;
+    u->seen++;
+    if (u->codec == HR_VIDEO_CODEC_H264)
+        u->odd += hr__h264_is_odd(unit);
+    if (u->codec == HR_VIDEO_CODEC_HEVC)
+        u->odd += hr__hevc_is_odd(unit, size);
     if (u->codec == HR_VIDEO_CODEC_H264)
         *kind = hr__h264_unit(u, unit, size, &parameters);
     else if (u->codec == HR_VIDEO_CODEC_HEVC)
         *kind = hr__hevc_unit(u, unit, size, &parameters);
     else
         *kind = hr__mpeg4_unit(u, unit, size, &parameters);
-    if (parameters && !u->begun && size < HR_UNIT_MOST_HEAD)
+    if (parameters && !u->begun && !u->preset && size < HR_UNIT_MOST_HEAD)
         return keep(u, unit, size, error);
     u->begun = u->begun || *kind == HR_UNIT_PICTURE;
     return HR_STATUS_OK;

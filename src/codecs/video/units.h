@@ -10,7 +10,7 @@
 typedef enum hr_unit_kind {
     HR_UNIT_OTHER,  /* belongs to the picture before it */
     HR_UNIT_PREFIX, /* belongs to the picture that follows */
-    HR_UNIT_SLICE,  /* a part of the current picture that is not its first */
+    HR_UNIT_SLICE,  /* another part of the current picture, or of one that cannot be read */
     HR_UNIT_PICTURE /* the first part of a picture */
 } hr_unit_kind;
 
@@ -48,13 +48,22 @@ typedef struct hr_unit_pps {
 typedef struct hr_unit_slice {
     uint32_t pps, number, idr_id, order_low;
     int32_t delta[2], delta_bottom;
-    bool idr, reference, field, bottom;
+    bool idr, reference, field, bottom, intra;
 } hr_unit_slice;
+
+/* H.264: a point where decoding can begin (recovery point). */
+typedef struct hr_unit_recovery {
+    bool known;
+    bool exact;     /* not only nearly the same pictures */
+    uint32_t count; /* numbers of pictures until then */
+} hr_unit_recovery;
 
 typedef struct hr_units {
     hr_video_codec codec;
     hr_unit_picture picture; /* of the last HR_UNIT_PICTURE */
     bool begun;              /* there was one */
+    bool preset;             /* the first parameters were known before */
+    int64_t seen, odd;       /* units so far, and those that the codec does not have */
     int32_t width, height;   /* of the first parameters; 0: unknown */
     uint32_t rate_num, rate_den;
     uint8_t *extra; /* parameters in front of the first picture, with start codes */
@@ -63,7 +72,9 @@ typedef struct hr_units {
     hr_unit_sps sps[HR_UNIT_SETS];
     hr_unit_pps pps[256];
     hr_unit_slice slice;
-    bool recovery;           /* decoding can begin at the picture that follows */
+    hr_unit_recovery recovery; /* of the picture that follows */
+    bool refreshing;           /* H.264: pictures are exact from this number on: */
+    uint32_t refreshed;
     bool ended;              /* HEVC: the picture that follows begins a sequence */
     int32_t layers;          /* HEVC: temporal layers of the pictures so far */
     bool dropped;            /* HEVC: skipped leading pictures of the current key are not shown */
@@ -77,6 +88,8 @@ typedef struct hr_units {
 
 hr_status hr__units_create(hr_units **out, hr_video_codec codec, hr_error *error);
 void hr__units_destroy(hr_units *u);
+/* Takes over parameters and `extra`, so that pictures in front of them can be read, too. */
+hr_status hr__units_preset(hr_units *u, const hr_units *from, hr_error *error);
 /* Reads a unit, which begins behind its start code. */
 hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_kind *kind,
                          hr_error *error);
@@ -88,6 +101,12 @@ size_t hr__units_head(const hr_units *u, uint8_t first);
 /* Sets what the parameters say about the video, if it is not known. */
 void hr__units_describe(const hr_units *u, hr_video *v);
 
+/* What the first units of a picture say about it, without parameters: KEY and DECODABLE of
+ * HR_VIDEO_PACKET; < 0: the next unit says it. `recovery`: all zeros at the first unit. */
+int32_t hr__h264_flags(const uint8_t *unit, size_t size, hr_unit_recovery *recovery);
+int32_t hr__hevc_flags(const uint8_t *unit, size_t size);
+bool hr__h264_is_odd(const uint8_t *unit);
+bool hr__hevc_is_odd(const uint8_t *unit, size_t size);
 /* *parameters: decoders need the unit before they can begin. */
 hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 hr_unit_kind hr__mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);

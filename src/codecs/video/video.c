@@ -5,20 +5,53 @@
 
 #include "codecs/video/demuxer.h"
 #include "codecs/video/fields.h"
+#include "codecs/video/packets.h"
 
 /* ---- what can be decoded ---- */
+
+/* The first packet from `i` on that has one of these flags; `count` if there is none. */
+static int32_t find_flag(const hr_video *v, int32_t i, int32_t flags)
+{
+    while (i < v->count && !(v->packets[i].flags & flags))
+        i++;
+    return i;
+}
+
+/* Where a refresh begins. Decoders need a picture before it, unless it refers to no other. */
+static int32_t find_refresh(const hr_video *v)
+{
+    int32_t i = find_flag(v, 0, HR_VIDEO_PACKET_REFRESH);
+    if (i == 0 && v->count > 0 && !(v->packets[0].flags & HR_VIDEO_PACKET_INTRA))
+        i = find_flag(v, 1, HR_VIDEO_PACKET_REFRESH);
+    return i;
+}
+
+/* Where decoding begins, and *exact: the first packet from which pictures are what they should be.
+ * Without a key in front of it that is where a refresh ends, or, if there is no other, a picture
+ * that refers to no other. */
+static int32_t find_begin(hr_video *v, int32_t *exact)
+{
+    const int32_t key = find_flag(v, 0, HR_VIDEO_PACKET_KEY), refresh = find_refresh(v);
+    int32_t begin = key;
+    *exact = key;
+    if (refresh < key) {
+        *exact = find_flag(v, refresh, HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESHED);
+        begin = 0;
+    } else if (key == v->count) {
+        begin = *exact = find_flag(v, 0, HR_VIDEO_PACKET_INTRA);
+    }
+    if (begin < v->count && begin < key)
+        v->packets[begin].flags |= HR_VIDEO_PACKET_KEY | HR_VIDEO_PACKET_REFRESH;
+    return begin;
+}
 
 /* Decoding begins at key packets only; what follows an open group's key packet in the file and
  * precedes it in presentation needs the group before. */
 static void mark_packets(hr_video *v)
 {
-    int32_t key = -1, previous = -1;
-    for (int32_t i = 0; i < v->count && key < 0; i++)
-        if (v->packets[i].flags & HR_VIDEO_PACKET_KEY)
-            key = i;
-    if (key < 0)
-        v->packets[0].flags |= HR_VIDEO_PACKET_KEY; /* as with intra refresh: no better place */
-    key = -1;
+    int32_t key = -1, previous = -1, exact;
+    const int32_t begin = find_begin(v, &exact);
+    const int64_t first = exact < v->count ? v->packets[exact].pts : INT64_MAX;
     for (int32_t i = 0; i < v->count; i++) {
         hr_video_packet *p = &v->packets[i];
         if (p->flags & HR_VIDEO_PACKET_KEY) {
@@ -28,7 +61,8 @@ static void mark_packets(hr_video *v)
                    !(p->flags & HR_VIDEO_PACKET_DECODABLE)) {
             p->flags |= HR_VIDEO_PACKET_LEADING;
         }
-        bool lost = key < 0 || (previous < 0 && (p->flags & HR_VIDEO_PACKET_LEADING));
+        bool lost = i < begin || (previous < 0 && (p->flags & HR_VIDEO_PACKET_LEADING)) ||
+                    (begin < exact && (i < exact || p->pts < first));
         if (lost || p->pts < 0)
             p->flags |= HR_VIDEO_PACKET_HIDDEN;
     }
@@ -69,6 +103,13 @@ static bool is_sorted(const frame *f, int32_t count)
     return true;
 }
 
+/* Decoding cannot begin at a second field. */
+static void mark_field(hr_video_packet *p)
+{
+    p->flags |= HR_VIDEO_PACKET_HIDDEN | HR_VIDEO_PACKET_FIELD;
+    p->flags &= ~HR_VIDEO_PACKET_KEY;
+}
+
 /* Puts the frames in order. Packets with the same time are frames in the order in which they are
  * decoded, but for the fields of a picture. */
 static hr_status list_frames(hr_demux *d, const frame *frames, int32_t count, hr_error *error)
@@ -84,7 +125,7 @@ static hr_status list_frames(hr_demux *d, const frame *frames, int32_t count, hr
             frames[i].packet == frames[i - 1].packet + 1)
             status = hr__fields_check(&fields, d, frames[i].packet, &second, error);
         if (second)
-            v->packets[frames[i].packet].flags |= HR_VIDEO_PACKET_HIDDEN | HR_VIDEO_PACKET_FIELD;
+            mark_field(&v->packets[frames[i].packet]);
         else
             v->order[v->frames++] = frames[i].packet;
     }
@@ -144,6 +185,14 @@ static void measure_rate(hr_video *v)
         set_rate(v, 25, 1); /* a single frame: nothing depends on it */
 }
 
+static hr_status check_extra(const hr_video *v, hr_error *error)
+{
+    if (!hr_video_is_crowded(v, v->extra, v->extra_size))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "the configuration of the decoder has more than %d units", HR_VIDEO_MOST_UNITS);
+}
+
 static hr_status finish(hr_demux *d, hr_error *error)
 {
     hr_video *v = d->video;
@@ -157,11 +206,14 @@ static hr_status finish(hr_demux *d, hr_error *error)
                        "the size of the frames or the codec in its header is not possible");
     if (v->count == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
+    HR_TRY(check_extra(v, error));
     mark_packets(v);
     for (int32_t i = 0; i < v->count; i++) /* demuxers may have moved them */
         HR_TRY(hr__demux_time(i, v->packets[i].pts, error));
-    HR_TRY(list_keys(v, error));
     HR_TRY(sort_frames(d, error));
+    HR_TRY(list_keys(v, error));
+    if (v->key_count == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it has no key frame, where decoding could begin");
     if (v->frames == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames that can be decoded");
     measure_rate(v);
@@ -170,23 +222,31 @@ static hr_status finish(hr_demux *d, hr_error *error)
 
 /* ---- files ---- */
 
-static const hr_demuxer *find_demuxer(const uint8_t *bytes, size_t size)
+static hr_status find_demuxer(hr_demux *d, const hr_demuxer **out, hr_error *error)
 {
-    for (int32_t i = 0; hr_demuxers[i]; i++)
-        if (hr_demuxers[i]->match(bytes, size))
-            return hr_demuxers[i];
-    return NULL;
+    size_t have;
+    bool found = false;
+    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
+    if (!head)
+        return error ? error->status : HR_STATUS_CORRUPT;
+    for (int32_t i = 0; hr_demuxers[i]; i++) {
+        *out = hr_demuxers[i];
+        if (hr_demuxers[i]->match(head, have))
+            return HR_STATUS_OK;
+    }
+    for (int32_t i = 0; hr_demuxers[i] && !found; i++) {
+        *out = hr_demuxers[i];
+        if (hr_demuxers[i]->probe)
+            HR_TRY(hr_demuxers[i]->probe(d, &found, error));
+    }
+    return found ? HR_STATUS_OK
+                 : hr_fail(error, HR_STATUS_CORRUPT, "it is not a video file of a known format");
 }
 
 static hr_status scan_with(hr_demux *d, hr_error *error)
 {
-    size_t have;
-    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
-    if (!head)
-        return error ? error->status : HR_STATUS_CORRUPT;
-    const hr_demuxer *demuxer = find_demuxer(head, have);
-    if (!demuxer)
-        return hr_fail(error, HR_STATUS_CORRUPT, "it is not a video file of a known format");
+    const hr_demuxer *demuxer = NULL;
+    HR_TRY(find_demuxer(d, &demuxer, error));
     d->video->format = demuxer->name;
     hr_status status = demuxer->scan(d, error);
     if (status == HR_STATUS_OK)
@@ -201,6 +261,7 @@ hr_status hr_video_scan(const hr_video_file *file, hr_video *video, hr_error *er
     *video = (hr_video){.time_num = 1, .time_den = 1};
     hr_status status = scan_with(&d, &own);
     hr_free(d.bytes);
+    hr_free(d.head);
     if (status == HR_STATUS_OK)
         return status;
     hr_video_fini(video);
@@ -216,17 +277,34 @@ void hr_video_fini(hr_video *video)
     *video = (hr_video){0};
 }
 
+static const hr_demuxer *demuxer_of(const hr_video *video)
+{
+    int32_t i = 0;
+    while (hr_demuxers[i] && strcmp(hr_demuxers[i]->name, video->format) != 0)
+        i++;
+    return hr_demuxers[i];
+}
+
 size_t hr_video_room(const hr_video *video, const hr_video_packet *packet)
 {
+    const hr_demuxer *demuxer = demuxer_of(video);
+    if (demuxer && demuxer->room)
+        return demuxer->room(video, packet);
     return (size_t)packet->size + (size_t)video->prefix_size + HR_VIDEO_PAD;
 }
 
 hr_status hr_video_unpack(const hr_video *video, const hr_video_packet *packet,
                           const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error)
 {
-    for (int32_t i = 0; hr_demuxers[i]; i++)
-        if (strcmp(hr_demuxers[i]->name, video->format) == 0 && hr_demuxers[i]->unpack)
-            return hr_demuxers[i]->unpack(video, packet, stored, out, size, error);
+    const hr_demuxer *demuxer = demuxer_of(video);
+    if (demuxer && demuxer->unpack)
+        return demuxer->unpack(video, packet, stored, out, size, error);
+    return hr__demux_copy(video, packet, stored, out, size);
+}
+
+hr_status hr__demux_copy(const hr_video *video, const hr_video_packet *packet,
+                         const uint8_t *stored, uint8_t *out, size_t *size)
+{
     *size = (size_t)video->prefix_size + (size_t)packet->size;
     memcpy(out, video->prefix, (size_t)video->prefix_size);
     memcpy(out + video->prefix_size, stored, (size_t)packet->size);

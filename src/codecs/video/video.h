@@ -35,7 +35,13 @@ enum {
     /* Would be LEADING, but can be decoded from that key packet. Set by demuxers that know. */
     HR_VIDEO_PACKET_DECODABLE = 1 << 3,
     /* H.264: the second field of the picture of the packet before it. Not a frame of its own. */
-    HR_VIDEO_PACKET_FIELD = 1 << 4
+    HR_VIDEO_PACKET_FIELD = 1 << 4,
+    /* H.264, set by demuxers that know: decoding can begin about here, but its pictures are exact
+     * only from one that is REFRESHED (recovery points, intra refresh). KEY and REFRESH: the
+     * first packet that is decoded is such a one, because there is no key. */
+    HR_VIDEO_PACKET_REFRESH = 1 << 5,
+    HR_VIDEO_PACKET_REFRESHED = 1 << 6,
+    HR_VIDEO_PACKET_INTRA = 1 << 7 /* H.264: refers to no other picture; later ones may do so */
 };
 #define HR_VIDEO_NO_PTS INT64_MIN
 #define HR_VIDEO_PAD 64 /* zero bytes behind what decoders read */

@@ -367,11 +367,21 @@ void *open_decoder(const hr_video_stream *stream, char message[HR_VIDEO_MESSAGE]
     return NULL;
 }
 
+// Whether a key frame of VP8 has an odd size, of which NVDEC's parser leaves the last column or row
+// out.
+bool is_cut(const Decoder *d, const uint8_t *bytes, size_t size)
+{
+    const bool key = d->codec == cudaVideoCodec_VP8 && size >= 10 && (bytes[0] & 1) == 0;
+    return key && ((bytes[6] & 1) || (bytes[8] & 1));
+}
+
 // The bytes that the parser gets.
 bool write_packet(Decoder *d, const uint8_t *bytes, size_t size)
 {
     size_t at = 0;
     d->packet.size = 0;
+    if (is_cut(d, bytes, size))
+        return fail(d, "NVDEC does not decode odd sizes of VP8");
     if (!d->begun)
         video::append(&d->packet, d->header.data, d->header.size);
     d->begun = true;
