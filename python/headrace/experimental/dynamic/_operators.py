@@ -195,6 +195,11 @@ def _input(value: Any) -> Any:
         return Batch(value)
     if isinstance(value, (str, bytes)) or value is None:
         raise TypeError(f"A {type(value).__name__} is not an input of an operator.")
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Batch) for item in value):
+        raise TypeError(
+            "A list of batches is not an input of an operator: call it for each batch. Random operators draw the "
+            "same numbers if each call has a clone of one generator: rng=rng.clone()."
+        )
     return Tensor(value)
 
 
