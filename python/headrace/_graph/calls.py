@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace._base import types
-from headrace._base.messages import depth, suggestion
+from headrace._base import foreign, types
+from headrace._base.messages import depth
 from headrace._graph.constants import constant
 from headrace._graph.frames import changed_on_gpu
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
@@ -58,7 +58,7 @@ def split_arguments(
     for name, value in kwargs.items():
         known = op.args.get(name)
         if known is None and name not in COMMON:
-            hint = suggestion(name, [*op.args, *COMMON])
+            hint = foreign.suggestion(name, [*op.args, *COMMON])
             raise KeyError(f'Argument "{name}" is not defined for operator "{label}".{hint}')
         if value is None:
             continue

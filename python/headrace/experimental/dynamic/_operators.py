@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace._base import call_site, docs, messages, types
+from headrace._base import call_site, docs, foreign, messages, types
 from headrace._graph import calls, modules, schema
 from headrace.experimental.dynamic import _data, _types
 from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode, device
@@ -232,7 +232,7 @@ def _arguments(
             continue
         argument = op.args.get(name)
         if argument is None:
-            hint = messages.suggestion(name, list(op.args))
+            hint = foreign.suggestion(name, list(op.args))
             raise TypeError(
                 f"{label}() got an unexpected keyword argument '{name}'{hint and '.' + hint}"
             )
