@@ -319,6 +319,9 @@ typedef struct hr_node_desc {
     bool preserve;         /* keep the node though nothing uses it */
     const hr_guard *guard; /* NULL: it runs for every sample */
     hr_function *function; /* of operators that call one; referenced. NULL for others */
+    /* An earlier node whose random numbers it draws, too: that of the first of several sets of
+     * inputs of one call. It need not be used. NULL: it draws its own. */
+    const int32_t *draws_as;
 } hr_node_desc;
 
 HR_API hr_status hr_graph_create(hr_graph **out, hr_error *error);

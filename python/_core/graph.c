@@ -274,16 +274,20 @@ static int args_of(keep *k, const char *op, PyObject *args, PyObject *arg_inputs
 
 static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"op",         "name",     "device", "origin",   "inputs", "args",
-                            "arg_inputs", "preserve", "guard",  "function", NULL};
+    static char *names[] = {"op",         "name",     "device", "origin",   "inputs",   "args",
+                            "arg_inputs", "preserve", "guard",  "function", "draws_as", NULL};
     const char *op, *name = NULL, *device = NULL;
     PyObject *origin = Py_None, *inputs, *arg_values, *arg_inputs;
-    PyObject *guard = Py_None, *function = Py_None;
+    PyObject *guard = Py_None, *function = Py_None, *draws_as = Py_None;
     hr_guard branch;
     int preserve = 0, when = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|pOO:add_node", names, &op, &name,
+    int32_t draws = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|pOOO:add_node", names, &op, &name,
                                      &device, &origin, &inputs, &PyDict_Type, &arg_values,
-                                     &PyDict_Type, &arg_inputs, &preserve, &guard, &function))
+                                     &PyDict_Type, &arg_inputs, &preserve, &guard, &function,
+                                     &draws_as))
+        return NULL;
+    if (draws_as != Py_None && !PyArg_Parse(draws_as, "i:draws_as", &draws))
         return NULL;
     if (guard != Py_None && !PyArg_ParseTuple(guard, "(ii)p:guard", &branch.predicate.node,
                                               &branch.predicate.output, &when))
@@ -295,7 +299,8 @@ static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs
                          .name = name,
                          .device = device,
                          .preserve = preserve,
-                         .guard = guard != Py_None ? &branch : NULL};
+                         .guard = guard != Py_None ? &branch : NULL,
+                         .draws_as = draws_as != Py_None ? &draws : NULL};
     if (origin != Py_None && !(desc.origin = keep_string(&k, origin)))
         goto cleanup;
     desc.inputs = edges_of(&k, inputs, &desc.input_count);

@@ -8,6 +8,7 @@ it when it ends.
 
 from __future__ import annotations
 
+import enum
 import json
 from typing import Any
 
@@ -18,6 +19,7 @@ from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
     "CheckDLPackCapsule",
+    "DLDeviceType",
     "GetCUDADeviceCount",
     "GetCxx11AbiFlag",
     "GetDeviceBufferGrowthFactor",
@@ -56,7 +58,9 @@ __cuda_version__ = 13000  # CUDA Toolkit that the wheels are built with: 1000 * 
 def _registered(device: str) -> list[str]:
     known = schema.operators()
     return sorted(
-        schema.schema_name(name) for name in schema.function_names() if device in known[name].devices
+        schema.schema_name(name)
+        for name in schema.function_names()
+        if device in known[name].devices
     )
 
 
@@ -284,6 +288,26 @@ def RestrictPinnedMemUsage() -> bool:
 
 
 # ---- others ----
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of devices in DLPack: the first number that `__dlpack_device__` gives."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
 
 
 def GetCUDADeviceCount() -> int:

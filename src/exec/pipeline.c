@@ -90,7 +90,7 @@ static hr_status make_states(hr_pipeline *p, hr_error *error)
     for (int32_t k = 0; k < p->plan->order_count; k++) {
         const hr_node *node = hr__plan_node(p, k);
         char text[512];
-        p->node_seeds[node->index] = hr_rng_node_seed(p->seed, node->index, node->seed);
+        p->node_seeds[node->index] = hr_rng_node_seed(p->seed, node->draws, node->seed);
         if (!node->def->create)
             continue;
         hr_status status = node->def->create(node->args, &p->states[node->index], error);
@@ -499,6 +499,19 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
     return status;
 }
 
+/* The seed of the random node at `k` of the plan, after those before it. `*drawing` counts the
+ * nodes that do not draw as an earlier one. */
+static uint64_t reseeded(const hr_pipeline *p, int32_t k, int64_t seed, int32_t *drawing)
+{
+    int32_t draws = hr__plan_node(p, k)->draws;
+    for (int32_t j = 0; j < k; j++) {
+        const hr_node *other = hr__plan_node(p, j);
+        if (other->draws == draws && (other->def->flags & HR_OP_RANDOM))
+            return p->node_seeds[other->index];
+    }
+    return hr_rng_node_seed(seed, (*drawing)++, -1);
+}
+
 hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
@@ -512,7 +525,7 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
     for (int32_t k = 0; status == HR_STATUS_OK && k < p->plan->order_count; k++) {
         const hr_node *node = hr__plan_node(p, k);
         if (node->def->flags & HR_OP_RANDOM)
-            p->node_seeds[node->index] = hr_rng_node_seed(seed, drawing++, -1);
+            p->node_seeds[node->index] = reseeded(p, k, seed, &drawing);
     }
     if (status == HR_STATUS_OK) {
         p->seed = seed;

@@ -237,6 +237,20 @@ static hr_status function_set(hr_node *node, const hr_node_desc *desc, hr_error 
     return HR_STATUS_OK;
 }
 
+/* Nodes that draw as the same node have the same `draws`, whichever of them was named. */
+static hr_status draws_set(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
+                           hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    if (!desc->draws_as)
+        return HR_STATUS_OK;
+    if (*desc->draws_as < 0 || *desc->draws_as >= graph->count)
+        return hr_fail(error, HR_STATUS_VALUE, "%s: it draws as node %d, which does not exist",
+                       hr_node_text(node, text, sizeof(text)), *desc->draws_as);
+    node->draws = graph->nodes[*desc->draws_as]->draws;
+    return HR_STATUS_OK;
+}
+
 static int32_t count_outputs(const hr_node *node)
 {
     const hr_op_def *def = node->def;
@@ -252,7 +266,7 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
                            hr_error *error)
 {
     char what[128], text[HR_NODE_TEXT_SIZE];
-    node->index = graph->count;
+    node->index = node->draws = graph->count;
     node->seed = -1;
     node->preserve = desc->preserve;
     HR_TRY(hr__node_strdup(node, desc->origin, &node->origin, error));
@@ -271,6 +285,7 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
     HR_TRY(guard_set(graph, node, desc->guard, error));
     HR_TRY(branches_check(graph, node, error));
     HR_TRY(function_set(node, desc, error));
+    HR_TRY(draws_set(graph, node, desc, error));
     node->output_count = count_outputs(node);
     if (node->output_count < 0 || node->output_count > HR_OP_MAX_OUTPUTS)
         return hr_fail(error, HR_STATUS_VALUE, "%s: %d outputs; at most %d are possible",
@@ -414,6 +429,7 @@ hr_node_desc hr__node_describe(const hr_node *node)
         .preserve = node->preserve,
         .guard = node->guarded ? &node->guard : NULL,
         .function = node->function,
+        .draws_as = node->draws != node->index ? &node->draws : NULL,
     };
 }
 

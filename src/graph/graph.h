@@ -22,7 +22,8 @@ typedef struct hr_node {
     char *name;   /* never NULL: made from op and number if not given */
     char *origin; /* "" when not given */
     char *device;
-    int32_t index; /* in definition order; seeds the node's random numbers */
+    int32_t index; /* in definition order */
+    int32_t draws; /* the node whose random numbers it draws: its index seeds them */
     hr_edge *inputs;
     int32_t input_count;
     hr_arg_input *arg_inputs;

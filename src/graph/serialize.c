@@ -97,6 +97,8 @@ static void put_node(hr_text *text, const hr_node *node, amount how)
     if (desc.guard)
         hr_text_append(text, "\"guard\": [%d, %d, %s], ", desc.guard->predicate.node,
                        desc.guard->predicate.output, desc.guard->when ? "true" : "false");
+    if (desc.draws_as)
+        hr_text_append(text, "\"draws_as\": %d, ", *desc.draws_as);
     hr_text_append(text, "\"args\": {");
     for (int32_t i = 0, count = 0; i < desc.arg_count; i++) {
         if (!arg_counts(node, desc.args[i].name, how))
@@ -121,6 +123,16 @@ static void put_graph(hr_text *out, const hr_graph *graph, amount how)
     hr_text_append(out, "]}\n");
 }
 
+/* The oldest format that says everything: version 1 has no "draws_as", and readers of it would
+ * ignore the key. */
+static int32_t version_of(const hr_graph *graph)
+{
+    for (int32_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->draws != i)
+            return 2;
+    return 1;
+}
+
 hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, hr_error *error)
 {
     char node[HR_NODE_TEXT_SIZE];
@@ -130,7 +142,7 @@ hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, h
                            "%s calls a function of this program, so the graph cannot be serialized",
                            hr_node_text(graph->nodes[i], node, sizeof(node)));
     hr_text out = {0};
-    hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", ", HR_GRAPH_VERSION,
+    hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", ", version_of(graph),
                    HR_VERSION);
     put_graph(&out, graph, AMOUNT_ALL);
     return hr_text_take(&out, text, size, error);
@@ -330,13 +342,43 @@ static hr_status get_guard(const hr_json *node, hr_guard *out, hr_node_desc *des
     return HR_STATUS_OK;
 }
 
+/* Without one, desc->draws_as stays NULL. */
+static hr_status get_draws(const hr_json *node, int32_t *out, hr_node_desc *desc, hr_error *error)
+{
+    const hr_json *v = hr_json_get(node, "draws_as");
+    if (!v)
+        return HR_STATUS_OK;
+    if (!json_int32(v, out))
+        return fail_text(error, "\"draws_as\" must be the number of a node");
+    desc->draws_as = out;
+    return HR_STATUS_OK;
+}
+
+/* A key that a later version writes may change what the node does. */
+static hr_status check_keys(const hr_json *node, hr_error *error)
+{
+    static const char *const known[] = {"op",    "name",     "origin", "device", "preserve",
+                                        "guard", "draws_as", "inputs", "args"};
+    for (int32_t i = 0; i < node->count; i++) {
+        size_t k = 0;
+        while (k < HR_COUNT_OF(known) && strcmp(known[k], node->keys[i]) != 0)
+            k++;
+        if (k == HR_COUNT_OF(known))
+            return hr_fail(error, HR_STATUS_VALUE, "\"%.80s\" is not known to this version",
+                           node->keys[i]);
+    }
+    return HR_STATUS_OK;
+}
+
 static hr_status parse_node(hr_graph *graph, const hr_json *node, scratch *s, hr_error *error)
 {
     hr_guard guard = {{0, 0}, false};
     hr_node_desc desc = {0};
+    int32_t draws;
     const hr_json *preserve = hr_json_get(node, "preserve");
     if (node->kind != HR_JSON_KIND_OBJECT)
         return fail_text(error, "a node must be an object");
+    HR_TRY(check_keys(node, error));
     HR_TRY(get_string(node, "op", &desc.op, error));
     HR_TRY(get_string(node, "name", &desc.name, error));
     HR_TRY(get_string(node, "origin", &desc.origin, error));
@@ -345,6 +387,7 @@ static hr_status parse_node(hr_graph *graph, const hr_json *node, scratch *s, hr
         return fail_text(error, "\"preserve\" must be true or false");
     desc.preserve = preserve && preserve->i;
     HR_TRY(get_guard(node, &guard, &desc, error));
+    HR_TRY(get_draws(node, &draws, &desc, error));
     HR_TRY(get_edges(node, "inputs", &s->inputs, &desc.input_count, error));
     desc.inputs = s->inputs;
     HR_TRY(get_args(node, s, &desc, error));
@@ -368,9 +411,10 @@ static hr_status parse_root(hr_graph *graph, const hr_json *root, hr_error *erro
     const hr_json *nodes = hr_json_get(root, "nodes");
     if (!version || version->kind != HR_JSON_KIND_NUMBER || !version->is_integer)
         return fail_text(error, "not a serialized graph");
-    if (version->i != HR_GRAPH_VERSION)
+    if (version->i < 1 || version->i > HR_GRAPH_VERSION)
         return hr_fail(error, HR_STATUS_VALUE,
-                       "the graph has format %" PRId64 "; this version of Headrace reads format %d",
+                       "the graph has format %" PRId64
+                       "; this version of Headrace reads formats 1 to %d",
                        version->i, HR_GRAPH_VERSION);
     if (!nodes || nodes->kind != HR_JSON_KIND_LIST)
         return fail_text(error, "\"nodes\" must be a list");

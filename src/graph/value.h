@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 
 #define HR_GRAPH_MAX_NODES 16384
-#define HR_GRAPH_VERSION 1 /* of the serialised text */
+#define HR_GRAPH_VERSION 2 /* of the serialised text: the latest that is read */
 #define HR_NODE_TEXT_SIZE 192
 
 /* ---- memory that lives as long as the node ---- */

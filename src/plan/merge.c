@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Runs equal nodes only once: same operator, same arguments, same inputs. Random operators are
- * equal only if they have the same explicit seed; sources and operators that need iterations in
+ * equal only if they draw the same numbers; sources and operators that need iterations in
  * order never are. Two pipeline outputs are not merged, because users write into them. */
 #include "graph/value.h"
 #include "plan/pass.h"
@@ -18,9 +18,14 @@ static bool named(const hr_node *node)
 
 static bool mergeable(const hr_node *node)
 {
-    if (named(node) || node->def->source || (node->def->flags & HR_OP_ORDERED))
-        return false;
-    return !(node->def->flags & HR_OP_RANDOM) || node->seed >= 0;
+    return !named(node) && !node->def->source && !(node->def->flags & HR_OP_ORDERED);
+}
+
+static bool draws_equal(const hr_node *a, const hr_node *b)
+{
+    if (!(a->def->flags & HR_OP_RANDOM))
+        return true;
+    return a->seed == b->seed && (a->seed >= 0 || a->draws == b->draws);
 }
 
 static bool is_output(const hr_graph *graph, int32_t node)
@@ -102,7 +107,7 @@ hr_status hr__plan_merge(hr__planning *p, hr_error *error)
         int32_t k = last[b];
         while (k >= 0) {
             const hr_node *other = graph->nodes[k];
-            if (other->def == node->def && other->seed == node->seed &&
+            if (other->def == node->def && draws_equal(other, node) &&
                 edges_equal(plan, other, node) && args_equal(other, node))
                 break;
             k = before[k];

@@ -117,7 +117,7 @@ def crop_errors() -> list[Case]:
             {"crop": (99, 3), "out_of_bounds_policy": "pad", "fill_values": [1, 2]},
             {"krop": (3, 3)},
         )
-    ] + [Case("crop", [pictures([(5, 5)], layout="HW")], {"crop": (3, 3)})]
+    ]
 
 
 def flip_cases() -> list[Case]:
@@ -343,8 +343,6 @@ def resize_errors() -> list[Case]:
         Case("resize", [of("HWC", t)], {"size": 9})
         for t in ("int8", "uint32", "int32", "int64", "float16", "float64")
     ] + [
-        Case("resize", [pictures([(9, 9)], layout="HW")], {"size": 9}),
-        Case("resize", [pictures([(9, 9)], layout="")], {"size": 9}),
         Case("resize", [VOLUME], {"size": (3, 4)}),
     ]  # fmt: skip
 

@@ -380,8 +380,8 @@ CASES = {
         "Unknown Numpy type string",
     ),
     "no layout": (
-        lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),
-        "The number of dimensions 2 does not match any of the allowed layouts",
+        lambda e: e.fn.crop(constant(e, np.zeros(5, np.uint8)), crop=(1, 1)),
+        "The number of dimensions 1 does not match any of the allowed layouts",
     ),
     "argument that is missing": (
         lambda e: e.fn.rotate(frames(e)),

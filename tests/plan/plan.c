@@ -506,6 +506,23 @@ TEST(named_nodes_and_outputs_are_not_merged)
     hr_graph_destroy(g);
 }
 
+TEST(nodes_with_the_same_draws_are_merged)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    int32_t first = add(g, &noise, -1, -1, -1), same = -1;
+    hr_node_desc desc = {.draws_as = &first};
+    CHECK_OK(hr__graph_add(g, &noise, &desc, &same, &error), error);
+    int32_t other = add(g, &noise, -1, -1, -1);
+    hr_edge outputs[] = {
+        {add(g, &slow, first, -1, -1), 0}, {add(g, &slow, same, -1, -1), 0}, {other, 0}};
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 3, &error), error);
+    CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
+    CHECK(plan->replaced[same] == first && plan->replaced[other] == other);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
+}
+
 TEST(every_failed_allocation_is_survived)
 {
     hr_plan *plan = NULL;

@@ -153,6 +153,15 @@ def test_dlpack_capsules_are_recognized():
         assert CheckDLPackCapsule(other) == (False, False)
 
 
+def test_devices_of_dlpack():
+    import numpy as np
+    from headrace import backend
+
+    tensor = backend.TensorCPU(np.zeros(3))
+    assert tensor.__dlpack_device__() == (backend.DLDeviceType.kDLCPU, 0)
+    assert np.zeros(3).__dlpack_device__()[0] == backend.DLDeviceType.kDLCPU
+
+
 def test_names_that_scripts_ask_for():
     from headrace import backend, ops
     from headrace.data_node import DataNode
@@ -200,7 +209,9 @@ def test_renamed_operators_are_named_as_the_script_does(child, under):
         """
     )
     package = "nvidia.dali" if under else "headrace"
-    assert f"`{package}.fn.coin_flip` is now deprecated. Use `{package}.fn.random.coin_flip`" in output
+    assert (
+        f"`{package}.fn.coin_flip` is now deprecated. Use `{package}.fn.random.coin_flip`" in output
+    )
 
 
 def test_dir_lists_public_names() -> None:

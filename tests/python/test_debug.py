@@ -179,6 +179,24 @@ def test_python_decides_by_data():
     assert made(function).run()[0].as_array().min() == 1
 
 
+def test_a_branch_that_no_sample_takes_at_first():
+    rounds = iter([[0, 0, 0], [0, 1, 0], [1, 0, 1]])
+
+    def function():
+        taken = fn.external_source(source=lambda: [np.array(bool(v)) for v in now])
+        if taken:
+            x = fn.flip(source(), horizontal=1)
+        else:
+            x = source()
+        return x
+
+    pipe = made(function, enable_conditionals=True)
+    for now in rounds:  # noqa: B007  the source's
+        (out,) = pipe.run()
+        expected = [X[i, :, ::-1] if now[i] else X[i] for i in range(3)]
+        np.testing.assert_array_equal(out.as_array(), np.stack(expected))
+
+
 def test_nodes_from_outside():
     outside = types.Constant([1, 2], device="cpu") + 1
 
@@ -327,7 +345,10 @@ def test_outputs():
     assert made(lambda: None).run() == ()
     with pytest.raises(TypeError, match="nested"):
         made(lambda: [source()]).run()
-    with pytest.raises(RuntimeError, match="dimensions in the output_idx=0 does not match. Expected: 4. Received: 3"):
+    with pytest.raises(
+        RuntimeError,
+        match="dimensions in the output_idx=0 does not match. Expected: 4. Received: 3",
+    ):
         made(source, output_ndim=4).run()
     (out,) = made(source, output_ndim=3, output_dtype=types.UINT8, output_layout="HWC").run()
     assert len(out) == 3

@@ -140,6 +140,12 @@ def test_batches() -> None:
     batch = ndd.batch([np.full((2, i + 1), i, np.float32) for i in range(3)], layout="XY")
     assert batch.batch_size == 3 and batch.shape == [(2, 1), (2, 2), (2, 3)]
     assert batch.select(-1).shape == (2, 3) and batch.tensors[1].shape == (2, 2)
+    chosen = batch.tensors[[2, 0]]
+    assert len(chosen) == 2 and [one.shape for one in chosen.tolist()] == [(2, 3), (2, 1)]
+    assert chosen[-1].shape == (2, 1) and chosen[1:].as_batch().shape == [(2, 1)]
+    assert batch.tensors[1:].select([1]).as_batch(copy=True).shape == [(2, 3)]
+    with pytest.raises(IndexError, match="Sample 2 is out of range: the batch has 2"):
+        chosen[2]
     assert batch.select([2, 0]).shape == [(2, 3), (2, 1)] and batch.slice[0].layout == "Y"
     padded = ndd.as_tensor(batch, pad=True)
     assert padded.shape == (3, 2, 3) and padded.layout == "NXY"
@@ -197,7 +203,7 @@ def test_random_numbers() -> None:
 def test_deferred_calls_run_when_needed() -> None:
     with ndd.EvalMode.deferred:
         image = ndd.flip(IMAGES[0], horizontal=1)
-        wrong = ndd.flip(np.zeros((2, 2), np.uint8))
+        wrong = ndd.flip(np.zeros(2, np.uint8))
         assert image._stored is None
     np.testing.assert_array_equal(np.asarray(image), IMAGES[0][:, ::-1])
     with pytest.raises(ValueError, match=r"flip.*test_dynamic.py:\d+"):

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, fn, ops, pipeline_def
+from headrace._base import foreign
+from headrace._graph import schema
 
 
 def data() -> Any:
@@ -35,6 +37,48 @@ def test_arguments(call: Callable[[], Any], kind: type[Exception], text: str) ->
         with pytest.raises(kind) as caught:
             call()
     assert text in str(caught.value)
+
+
+FOREIGN: list[tuple[str, str, str]] = [
+    ("resize", "resize_width", "resize_x"),
+    ("resize", "height", "resize_y"),
+    ("resize", "interpolation", "interp_type"),
+    ("resize", "output_size", "size"),
+    ("crop", "size", "crop"),
+    ("rotate", "degrees", "angle"),
+    ("rotate", "fill", "fill_value"),
+    ("gaussian_blur", "kernel_size", "window_size"),
+    ("reductions.mean", "axis", "axes"),
+    ("reductions.mean", "keepdims", "keep_dims"),
+    ("cat", "dim", "axis"),
+    ("transpose", "axes", "perm"),
+    ("random_resized_crop", "scale", "random_area"),
+    ("random_resized_crop", "ratio", "random_aspect_ratio"),
+    ("noise.gaussian", "std", "stddev"),
+    ("random.coin_flip", "p", "probability"),
+    ("random.uniform", "low", "range"),
+    ("spectrogram", "n_fft", "nfft"),
+    ("readers.file", "shuffle", "random_shuffle"),
+    ("brightness", "brightness_factor", "brightness"),
+]
+
+
+@pytest.mark.parametrize("op, given, meant", FOREIGN)
+def test_arguments_of_other_libraries(op: str, given: str, meant: str) -> None:
+    function: Any = fn
+    for part in op.split("."):
+        function = getattr(function, part)
+    inputs = [data()] * schema.operators()[op].in_min
+    with Pipeline(batch_size=1, num_threads=1, device_id=None):
+        with pytest.raises(KeyError, match=f'Argument "{given}" .* Did you mean "{meant}"'):
+            function(*inputs, **{given: 3})
+
+
+def test_names_of_other_libraries_lead_to_ours() -> None:
+    arguments = [set(op.args) for op in schema.operators().values()]
+    for name, ours in foreign.NAMES.items():
+        for meant in ours:
+            assert any(meant in args and name not in args for args in arguments), (name, meant)
 
 
 def test_arguments_that_are_like_no_other() -> None:

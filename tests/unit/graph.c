@@ -67,12 +67,12 @@ static hr_graph *training(void)
 
 static bool nodes_equal(const hr_node *a, const hr_node *b)
 {
-    bool equal = a->def == b->def && strcmp(a->name, b->name) == 0 &&
-                 strcmp(a->origin, b->origin) == 0 && a->index == b->index &&
-                 a->input_count == b->input_count && a->arg_input_count == b->arg_input_count &&
-                 memcmp(a->given.v, b->given.v, (size_t)hr__args_count(a->def)) == 0 &&
-                 a->seed == b->seed && a->preserve == b->preserve &&
-                 a->output_count == b->output_count;
+    bool equal =
+        a->def == b->def && strcmp(a->name, b->name) == 0 && strcmp(a->origin, b->origin) == 0 &&
+        a->index == b->index && a->draws == b->draws && a->input_count == b->input_count &&
+        a->arg_input_count == b->arg_input_count &&
+        memcmp(a->given.v, b->given.v, (size_t)hr__args_count(a->def)) == 0 && a->seed == b->seed &&
+        a->preserve == b->preserve && a->output_count == b->output_count;
     for (int32_t i = 0; equal && i < a->input_count; i++)
         equal = memcmp(&a->inputs[i], &b->inputs[i], sizeof(hr_edge)) == 0;
     for (int32_t i = 0; equal && i < a->arg_input_count; i++)
@@ -144,6 +144,36 @@ TEST(text_and_back)
     hr_string_free(second);
 }
 
+TEST(nodes_that_draw_as_another)
+{
+    hr_graph *g = NULL, *parsed = NULL, *copy = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    CHECK_OK(hr_graph_create(&g, &error), error);
+    for (int32_t i = 0; i < 4; i++) {
+        const int32_t before = i - 1;
+        hr_node_desc desc = {.op = "random.uniform", .draws_as = i == 0 || i == 3 ? NULL : &before};
+        CHECK_OK(hr_graph_add_node(g, &desc, NULL, &error), error);
+    }
+    CHECK(g->nodes[0]->draws == 0 && g->nodes[1]->draws == 0 && g->nodes[2]->draws == 0);
+    CHECK(g->nodes[3]->draws == 3);
+    for (int32_t bad = -1; bad <= 4; bad += 5) {
+        hr_node_desc desc = {.op = "random.uniform", .draws_as = &bad};
+        CHECK(hr_graph_add_node(g, &desc, NULL, &error) == HR_STATUS_VALUE);
+        CHECK(strstr(error.message, "which does not exist"));
+    }
+    CHECK_OK(hr_graph_set_outputs(g, &(hr_edge){1, 0}, 1, &error), error);
+    CHECK_OK(hr_graph_copy(&copy, g, &error), error);
+    CHECK_OK(hr_graph_serialize(g, &text, &size, &error), error);
+    CHECK(strstr(text, "\"headrace_graph\": 2")); /* earlier versions must not read it */
+    CHECK_OK(hr_graph_parse(&parsed, text, size, &error), error);
+    CHECK(graphs_equal(g, copy) && graphs_equal(g, parsed));
+    hr_string_free(text);
+    hr_graph_destroy(g);
+    hr_graph_destroy(copy);
+    hr_graph_destroy(parsed);
+}
+
 static bool unparsable(const char *text, hr_status status, const char *part)
 {
     hr_graph *g = NULL;
@@ -163,7 +193,8 @@ static bool unparsable(const char *text, hr_status status, const char *part)
 TEST(hostile_texts)
 {
     CHECK(unparsable("{}", HR_STATUS_VALUE, "not a serialized graph"));
-    CHECK(unparsable("{\"headrace_graph\": 2}", HR_STATUS_VALUE, "format 2"));
+    CHECK(unparsable("{\"headrace_graph\": 3}", HR_STATUS_VALUE, "format 3"));
+    CHECK(unparsable("{\"headrace_graph\": 0}", HR_STATUS_VALUE, "format 0"));
     CHECK(unparsable("{\"headrace_graph\": 1}", HR_STATUS_VALUE, "\"nodes\" must be a list"));
     CHECK(unparsable(GRAPH("[3]", "[]"), HR_STATUS_VALUE, "node 0: a node must be an object"));
     CHECK(unparsable(GRAPH("[{}]", "[]"), HR_STATUS_VALUE, "the node has no operator"));
@@ -190,6 +221,12 @@ TEST(hostile_texts)
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\"}]", "[[0, 1]]"), HR_STATUS_VALUE,
                      "so output 1 does not exist"));
     CHECK(unparsable(GRAPH("[]", "[[-1, 0]]"), HR_STATUS_VALUE, "an edge must be"));
+    CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"draws_as\": 0}]", "[]"),
+                     HR_STATUS_VALUE, "it draws as node 0, which does not exist"));
+    CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"draws_as\": -1}]", "[]"),
+                     HR_STATUS_VALUE, "\"draws_as\" must be the number of a node"));
+    CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"draws\": 0}]", "[]"), HR_STATUS_VALUE,
+                     "node 0: \"draws\" is not known"));
 }
 
 TEST(special_floats_are_floats)

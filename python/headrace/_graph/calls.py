@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace._base import types
-from headrace._base.messages import depth, suggestion
+from headrace._base import foreign, types
+from headrace._base.messages import depth
 from headrace._graph.constants import constant
 from headrace._graph.frames import changed_on_gpu
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
@@ -58,7 +58,7 @@ def split_arguments(
     for name, value in kwargs.items():
         known = op.args.get(name)
         if known is None and name not in COMMON:
-            hint = suggestion(name, [*op.args, *COMMON])
+            hint = foreign.suggestion(name, [*op.args, *COMMON])
             raise KeyError(f'Argument "{name}" is not defined for operator "{label}".{hint}')
         if value is None:
             continue
@@ -241,6 +241,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     preserve = bool(kwargs.pop("preserve", False))
     constants, nodes = split_arguments(op, label, kwargs)
     results = []
+    first: Instance | None = None
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
         # Such an operator needs no data on the device (e.g. shapes, a reader, a decoder of videos): its outputs are
@@ -261,8 +262,12 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         runs_on = "cpu" if copied else device
         if runs_on == "gpu":
             row = _copied_to_host(op, row)
-        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
+        instance = Instance(
+            op.name, row, constants, nodes, own, preserve, op.class_name, runs_on, draws_as=first
+        )
         made = instance.nodes()
+        if "random" in op.flags:  # one draw for all sets: an image and its mask get the same crop
+            first = first or instance
         results.append([node.gpu() for node in made] if copied else made)
     if op.out_keys is not None:  # an operator without inputs: there is one set
         return dict(zip(kwargs[op.out_keys], results[0], strict=True))

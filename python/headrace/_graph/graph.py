@@ -80,6 +80,7 @@ class Instance:
         "home",
         "__weakref__",
         "function",
+        "draws_as",
     )
 
     def __init__(
@@ -93,6 +94,7 @@ class Instance:
         label: str | None = None,
         device: str = "cpu",
         function: Any = None,
+        draws_as: Instance | None = None,
     ) -> None:
         self.op = op
         self.device = device
@@ -107,6 +109,7 @@ class Instance:
         self.origin = user_line()
         self.source: Any = None  # the `Source` that feeds an external_source
         self.function = function  # a `Function`; the engine keeps a weak reference to it
+        self.draws_as = draws_as  # an earlier instance, whose random numbers it draws, too
         self.home = weakref.ref(graph)  # of the call; other graphs may use the instance too
         self.splits = False  # the guard comes from a `_conditional.split`; consumers inherit it
         self.guard = None if is_source(op) else self._innermost(graph.branch)
@@ -206,6 +209,7 @@ class Graph:
             instance.preserve,
             instance.guard and (self.edge(instance.guard[0]), instance.guard[1]),
             instance.function,
+            self.add(instance.draws_as) if instance.draws_as else None,
         )
 
     def edge(self, node: Node) -> tuple[int, int]:

@@ -4,6 +4,7 @@
  * the input, so one kernel for sums of rows does all the work. */
 #include "ops/filter/filter.h"
 #include "kernels/kernels.h"
+#include "ops/common/border.h"
 #include "ops/common/word.h"
 #include "ops/filter/axes.h"
 
@@ -22,9 +23,9 @@ static const hr_arg_def filter_arg_defs[] = {
            "number stands for both. -1: the middle, extent // 2. Not used if `mode` is "
            "\"valid\"."),
     HR_ARG(filter_args, border, STRING, 0, "\"reflect_101\"",
-           "Pixels outside the image: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" "
-           "(cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" (aaa|abcd|ddd) or \"constant\", the "
-           "third input (default: 0)."),
+           "Pixels outside the image: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" or "
+           "\"reflect\" (cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" or \"edge\" "
+           "(aaa|abcd|ddd), or \"constant\", \"fill\" or \"pad\": the third input (default: 0)."),
     HR_ARG(filter_args, mode, STRING, 0, "\"same\"",
            "\"same\": the output has the size of the input. \"valid\": only pixels for which the "
            "filter lies within the image."),
@@ -32,25 +33,14 @@ static const hr_arg_def filter_arg_defs[] = {
            "Type of the output: that of the input (default) or FLOAT."),
     HR_ARG_END};
 
-/* By hr_border. */
-static const char *const border_names[HR_BORDER_COUNT] = {"constant", "clamp", "reflect_1001",
-                                                          "reflect_101", "wrap"};
-
-/* The border with a name, in any case; HR_BORDER_COUNT: none. */
-static hr_border border_of(const char *name)
-{
-    hr_border b = HR_BORDER_CONSTANT;
-    while (b < HR_BORDER_COUNT && !hr__same_word(name, border_names[b]))
-        b++;
-    return b;
-}
-
 static hr_status filter_check(const void *args, const hr_given *given, hr_error *error)
 {
     const filter_args *a = args;
 
+    hr_border border;
+
     (void)given;
-    if (border_of(a->border) == HR_BORDER_COUNT)
+    if (!hr__border_named(a->border, &border))
         return hr_fail(error, HR_STATUS_ERROR,
                        "unknown `border` \"%s\"; use reflect_101, reflect_1001, wrap, clamp or "
                        "constant",
@@ -170,7 +160,7 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__frame_count_check("anchor", a->anchor.frames, &axes,
                                  axes.frames ? shape.extent[0] : 0, error));
     HR_TRY(find_anchors(c, m, error));
-    m->border = border_of(a->border);
+    hr__border_named(a->border, &m->border);
     m->out_height = m->height;
     m->out_width = m->width;
     if (hr__same_word(a->mode, "valid")) {

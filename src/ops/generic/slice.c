@@ -69,7 +69,7 @@ static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box 
 
     if (start >= 0 && end <= extent)
         return HR_STATUS_OK;
-    if (hr__bounds_border(a->out_of_bounds_policy, &b->border)) {
+    if (hr__border_named(a->out_of_bounds_policy, &b->border)) {
         b->sticks_out = true;
         return HR_STATUS_OK;
     }
@@ -120,7 +120,7 @@ static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box 
 {
     const char *layout = usual_layout(in), *at = strchr(layout, 'C');
     hr_border border;
-    bool pads = hr__bounds_border(a->out_of_bounds_policy, &border) && border == HR_BORDER_CONSTANT;
+    bool pads = hr__border_named(a->out_of_bounds_policy, &border) && border == HR_BORDER_CONSTANT;
 
     if (!pads || a->fill_values.n <= 1 || (at && b->size[at - layout] == a->fill_values.n))
         return HR_STATUS_OK;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define LAYOUTS "HWC|CHW|DHWC|CDHW|FHWC|FCHW|CFHW|FDHWC|FCDHW|CFDHW"
+#define LAYOUTS "HWC|CHW|DHWC|CDHW|FHWC|FCHW|CFHW|FDHWC|FCDHW|CFDHW|HW|DHW"
 
 typedef struct crop_args {
     hr_crop_args crop;
@@ -113,7 +113,7 @@ static hr_status crop_infer(hr_op_call *c, hr_error *error)
     HR_TRY(output_type(a, in->dtype, &dtype, error));
     HR_TRY(hr__crop_box(&a->crop, z >= 0, d, h, w, &box, error));
     HR_TRY(hr__crop_bound(c, &box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error));
-    hr__bounds_border(a->out_of_bounds_policy, &border);
+    hr__border_named(a->out_of_bounds_policy, &border);
     memcpy(size, in->shape.extent, sizeof(size));
     const hr_crop_range *const ranges[] = {&box.z, &box.y, &box.x};
     const int32_t axes[] = {z, y, x};

@@ -67,35 +67,11 @@ hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, 
     return find_range(has_depth ? d : 0.0f, args->crop_pos_z, 'z', truncate, depth, &box->z, error);
 }
 
-bool hr__bounds_border(const char *policy, hr_border *border)
-{
-    static const struct {
-        const char *name;
-        hr_border border;
-    } known[] = {{"pad", HR_BORDER_CONSTANT},
-                 {"constant", HR_BORDER_CONSTANT},
-                 {"const", HR_BORDER_CONSTANT},
-                 {"clamp", HR_BORDER_CLAMP},
-                 {"edge", HR_BORDER_CLAMP},
-                 {"reflect", HR_BORDER_REFLECT_1001},
-                 {"reflect_1001", HR_BORDER_REFLECT_1001},
-                 {"reflect_101", HR_BORDER_REFLECT_101},
-                 {"wrap", HR_BORDER_WRAP}};
-
-    for (size_t i = 0; i < HR_COUNT_OF(known); i++) {
-        if (strcmp(policy, known[i].name) == 0) {
-            *border = known[i].border;
-            return true;
-        }
-    }
-    return false;
-}
-
 hr_bounds hr__bounds_parse(const char *policy)
 {
     hr_border border;
 
-    if (hr__bounds_border(policy, &border))
+    if (hr__border_named(policy, &border))
         return border == HR_BORDER_CONSTANT ? HR_BOUNDS_PAD : HR_BOUNDS_REPEAT;
     return strcmp(policy, "trim_to_shape") == 0 ? HR_BOUNDS_TRIM : HR_BOUNDS_ERROR;
 }

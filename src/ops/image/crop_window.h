@@ -7,6 +7,7 @@
 
 #include "image/program.h"
 #include "kernels/border.h"
+#include "ops/common/border.h"
 
 typedef struct hr_crop_args {
     hr_floats crop;
@@ -70,7 +71,7 @@ typedef struct hr_crop_box {
 hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, int64_t height,
                        int64_t width, hr_crop_box *box, hr_error *error);
 
-/* What happens if a window extends beyond the picture. REPEAT: see hr__bounds_border. */
+/* What happens if a window extends beyond the picture. REPEAT: see hr__border_named. */
 typedef enum hr_bounds {
     HR_BOUNDS_ERROR,
     HR_BOUNDS_PAD,
@@ -79,13 +80,12 @@ typedef enum hr_bounds {
 } hr_bounds;
 
 /* The policies of `crop_mirror_normalize`, and what `crop` and `slice` accept in addition. */
-#define HR_BOUNDS_CHOICES "error|trim_to_shape|pad|constant|const"
-#define HR_BOUNDS_REPEAT_CHOICES "clamp|edge|reflect_1001|reflect|reflect_101|wrap"
+#define HR_BOUNDS_CHOICES "error|trim_to_shape|pad|constant|const|fill"
+#define HR_BOUNDS_REPEAT_CHOICES                                                                   \
+    "clamp|edge|reflect_1001|reflect1001|reflect|reflect_101|reflect101|wrap"
 
 /* One of the choices above. */
 hr_bounds hr__bounds_parse(const char *policy);
-/* Whether the policy says what is outside the picture. CONSTANT: `fill_values`. */
-bool hr__bounds_border(const char *policy, hr_border *border);
 /* Checks or trims the box according to the policy. PAD and REPEAT do not change it. */
 hr_status hr__crop_bound(const hr_op_call *c, hr_crop_box *box, hr_bounds bounds, int64_t depth,
                          int64_t height, int64_t width, hr_error *error);

@@ -32,7 +32,7 @@ const hr_op_def hr_op_flip = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = flip_arg_defs,
     .args_size = sizeof(flip_args),
-    .in = HR_INPUTS({.name = "data", .layouts = "FDHWC|FHWC|DHWC|HWC|FCDHW|FCHW|CDHW|CHW"}),
+    .in = HR_INPUTS({.name = "data", .layouts = "FDHWC|FHWC|DHWC|HWC|FCDHW|FCHW|CDHW|CHW|HW|DHW"}),
     .in_min = 1,
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}),

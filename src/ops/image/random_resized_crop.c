@@ -51,7 +51,7 @@ const hr_op_def hr_op_random_resized_crop = {
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE,
     .args = random_resized_crop_arg_defs,
     .args_size = sizeof(random_resized_crop_args),
-    .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW|FHWC|FCHW|CFHW"}),
+    .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW|FHWC|FCHW|CFHW|HW"}),
     .in_min = 1,
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}),

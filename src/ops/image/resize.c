@@ -237,7 +237,8 @@ const hr_op_def hr_op_resize = {
     HR_OP_ABI,
     .name = "resize",
     .doc =
-        "Resizes images (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
+        "Resizes images (height, width), every frame of sequences, and volumes (depth, height, "
+        "width). Pixel i "
         "covers [i, i + 1). When an axis shrinks, its filter is widened to avoid aliasing. Pixels "
         "outside the image repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
         "output FLOAT or the input's type.",

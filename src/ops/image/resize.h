@@ -69,7 +69,7 @@ typedef struct hr_resize_args {
         .doc = __VA_ARGS__                                                                         \
     }
 
-#define HR_RESIZE_LAYOUTS "HWC|FHWC|CHW|FCHW|CFHW|DHWC|FDHWC|CDHW|FCDHW|CFDHW"
+#define HR_RESIZE_LAYOUTS "HWC|FHWC|CHW|FCHW|CFHW|DHWC|FDHWC|CDHW|FCDHW|CFDHW|HW|DHW"
 
 /* Changes the axes (depth,) height, width after they are resized: crops or mirrors them. `first` is
  * the number of the dimension of the first axis. */

@@ -7,7 +7,7 @@
 
 #include "image/program.h"
 
-#define HR_WARP_LAYOUTS "HWC|FHWC|DHWC|FDHWC"
+#define HR_WARP_LAYOUTS "HWC|FHWC|DHWC|FDHWC|HW|DHW"
 
 typedef struct hr_warp_args {
     hr_floats size;

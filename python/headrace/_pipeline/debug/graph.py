@@ -140,7 +140,7 @@ class DebugGraph(_graph.Graph):
         numbers = {self.numbers[node.source] for node in needs(instance)}
         fed = {number: self._of(number, where, instance) for number in numbers}
         if step.engine is None:
-            step.prepare(self, self.settings)
+            step.prepare(self, self.settings, instance)
         whole = self._size or self.settings.batch_size
         batches = step.run(fed, whole if where is None else len(where))
         if batches and where is None:

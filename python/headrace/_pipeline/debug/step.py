@@ -103,10 +103,11 @@ class Step:
                     f"'{then}' to '{now}'."
                 )
 
-    def prepare(self, graph: _graph.Graph, settings: Settings) -> None:
-        """Makes the pipeline of this step. The node, and the sources that stand for the nodes it depends on, have the
-        same numbers as in the whole graph."""
-        needed = {graph.numbers[node.source]: node.source for node in needs(self.instance)}
+    def prepare(self, graph: _graph.Graph, settings: Settings, instance: _graph.Instance) -> None:
+        """Makes the pipeline of this step from the call `instance` of this iteration, which need not be the first: no
+        sample may have taken its branch before. The node, and the sources that stand for the nodes it depends on,
+        have the same numbers as in the whole graph."""
+        needed = {graph.numbers[node.source]: node.source for node in needs(instance)}
         own = _core.Graph()
         for number in range(self.number):
             source = needed.get(number)
@@ -114,7 +115,7 @@ class Step:
             args = {"num_outputs": source.outputs} if source is not None and several else {}
             device = "cpu" if source is None or source.device == "cpu" else "gpu"
             own.add_node(SOURCE, None, device, None, [], args, {})
-        call = copy.copy(self.instance)
+        call = copy.copy(instance)
         call.guard = None  # the step is fed only the samples of its branch
         own.add_node(*graph.description(call))
         self._fed = sorted(needed)

@@ -390,20 +390,34 @@ def _facts(data: _Data) -> str:
 
 
 class _Tensors(Sequence[Tensor]):
-    """The samples of a batch."""
+    """Samples of a batch; without `indices` all of them."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, indices: Sequence[int] | None = None) -> None:
         self._batch = batch
+        self._indices = range(batch.batch_size) if indices is None else indices
 
     def __len__(self) -> int:
-        return self._batch.batch_size
+        return len(self._indices)
 
     def __getitem__(self, i: Any) -> Any:
-        return self._batch.select(i)
+        return self.select(i)
 
     def select(self, indices: Any) -> Any:
-        """A tensor for a number, a batch for a list or slice."""
-        return self._batch.select(indices)
+        """A tensor for a number, a sequence like this one for a list or slice."""
+        own = self._indices
+        if isinstance(indices, slice):
+            return _Tensors(self._batch, own[indices])
+        if isinstance(indices, (list, tuple, range)):
+            return _Tensors(self._batch, [own[_within(i, len(own))] for i in indices])
+        return self._batch.select(own[_within(indices, len(own))])
+
+    def tolist(self) -> list[Tensor]:
+        return list(self)
+
+    def as_batch(self, copy: bool = False) -> Batch:
+        """These samples as a batch."""
+        chosen = self._batch.select(list(self._indices))
+        return Batch(chosen, copy=True) if copy else chosen
 
 
 class _Slices:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace._base import call_site, docs, messages, types
+from headrace._base import call_site, docs, foreign, messages, types
 from headrace._graph import calls, modules, schema
 from headrace.experimental.dynamic import _data, _types
 from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode, device
@@ -195,6 +195,11 @@ def _input(value: Any) -> Any:
         return Batch(value)
     if isinstance(value, (str, bytes)) or value is None:
         raise TypeError(f"A {type(value).__name__} is not an input of an operator.")
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Batch) for item in value):
+        raise TypeError(
+            "A list of batches is not an input of an operator: call it for each batch. Random operators draw the "
+            "same numbers if each call has a clone of one generator: rng=rng.clone()."
+        )
     return Tensor(value)
 
 
@@ -227,7 +232,7 @@ def _arguments(
             continue
         argument = op.args.get(name)
         if argument is None:
-            hint = messages.suggestion(name, list(op.args))
+            hint = foreign.suggestion(name, list(op.args))
             raise TypeError(
                 f"{label}() got an unexpected keyword argument '{name}'{hint and '.' + hint}"
             )
