@@ -60,21 +60,31 @@ _PATHS = ("quarantine", "trace", "index_cache")
 _ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 
-def _integer(name: str, value: Any) -> int | None:
-    low, high = _INTEGERS[name]
-    if value is None and name in _OPTIONAL:
-        return None
+def integer(name: str, value: Any, low: int, high: int) -> int:
+    """Checks an argument that must be an integer, and returns it as Python's int.
+
+    Raises:
+        TypeError: it is not an integer.
+        ValueError: it is not from `low` to `high`.
+    """
     try:
+        if isinstance(value, bool):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise TypeError(
             f"{name} must be an integer, not {value!r} ({type(value).__name__})."
         ) from None
-    if number > high or (number < low if low is not None else number < -high):
-        raise ValueError(
-            f"{name} must be from {-high if low is None else low} to {high}, got {value!r}."
-        )
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value!r}.")
     return number
+
+
+def _integer(name: str, value: Any) -> int | None:
+    low, high = _INTEGERS[name]
+    if value is None and name in _OPTIONAL:
+        return None
+    return integer(name, value, -high if low is None else low, high)
 
 
 def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
