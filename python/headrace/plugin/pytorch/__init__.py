@@ -24,6 +24,7 @@ from headrace import _core
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 from headrace.plugin.pytorch import experimental, fn, torch_utils
 from headrace.plugin.pytorch._function import TorchPythonFunction
+from headrace.plugin.pytorch._ranks import warn_of_whole
 from headrace.plugin.pytorch._tensors import (
     current_stream,
     dense,
@@ -82,6 +83,7 @@ class _TorchIterator(_DaliBaseIterator[Item]):
 
     def _check_pipelines(self) -> None:
         super()._check_pipelines()
+        warn_of_whole((pipe.reader_meta(n) for pipe in self._inner for n in pipe.reader_names()), 5)
         for pipe in self._inner:
             if pipe.on_device and torch.cuda.is_available():
                 torch.cuda.init()
