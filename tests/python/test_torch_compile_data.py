@@ -316,7 +316,7 @@ def test_arguments_of_a_data_loader(root: str) -> None:
         sampler=None,
         batch_sampler=None,
         collate_fn=None,
-        timeout=0,
+        timeout=0,  # no luck: an argument of a DataLoader
         worker_init_fn=None,
         multiprocessing_context=None,
         generator=None,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from headrace._pipeline import checkpoints
+from headrace._pipeline.config import integer
 from headrace._pipeline.iterated import Iterated
 from headrace.plugin._epochs import Action, Epochs, LastBatchPolicy
 
@@ -57,6 +58,7 @@ class _DaliBaseIterator(Generic[Item]):
         RuntimeError: the reader is unknown, or there is no data.
     """
 
+    _misnamed: type[Exception] = KeyError  # raised when names do not match outputs
     _even = False  # see `Epochs.of_reader`
 
     def __init__(
@@ -132,17 +134,37 @@ class _DaliBaseIterator(Generic[Item]):
             )
         for pipe in self._pipes:
             pipe.build()
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Refuses names that do not match the outputs of the pipelines."""
+        names = getattr(self, "output_map", None)  # of iterators written for DALI, too
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return
+        given = f"output_map has {len(names)} names ({', '.join(map(repr, names))})"
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise AssertionError(
+                f"output_map names should be distinct, but it repeats {', '.join(map(repr, repeated))}"
+            )
+        for pipe in self._pipes:
+            count = pipe.num_outputs
+            if len(names) != count:
+                raise self._misnamed(
+                    f"{given}, but the pipeline has {count} output(s): give one name per output"
+                )
 
     def _make_epochs(self, size: int, padded: bool, policy: LastBatchPolicy) -> Epochs:
         policy = LastBatchPolicy[policy.name]  # accept the same enumeration from another module
         if self._reader_name:
-            if size != -1:
+            if integer("size", size, -1, 2**60) != -1:
                 raise AssertionError("When reader_name is provided, size should not be set")
             if padded:
                 raise AssertionError(
                     "When reader_name is provided, last_batch_padded should not be set"
                 )
             return self._reader_epochs(policy)
+        size = integer("size", size, -1, 2**60)
         if size == 0:
             raise AssertionError("Size cannot be 0")
         if size < 0:

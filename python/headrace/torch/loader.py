@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         even: bool = True,
         device: str | int | torch.device | None = None,
         pin_memory: bool = False,
-        **others: Any,
+        **others: Never,
     ) -> None:
         refuse_others("Loader", others)
         super().__init__(pipeline, reader_name, drop_last)

@@ -12,6 +12,7 @@ from typing import Any
 from headrace import _core
 from headrace._base import docs
 from headrace._graph import calls, schema
+from headrace._pipeline.config import integer
 from headrace._pipeline.readers import Readers
 from headrace.experimental.dynamic._context import EvalContext, device
 from headrace.experimental.dynamic._data import Batch, Tensor
@@ -78,8 +79,8 @@ class Reader:
                     "Make another reader."
                 )
             return self._plan
-        if size is not None and size < 1:
-            raise ValueError(f"batch_size is {size}; it must be at least 1.")
+        if size is not None:
+            size = integer("batch_size", size, 1, 2**20)
         if size is not None and self._max is not None and size > self._max:
             raise ValueError(
                 f"batch_size is {size}, which is more than max_batch_size, {self._max}."
