@@ -493,6 +493,8 @@ typedef struct hr_reader_meta {
      * split again; 0: nothing. Then come whole epochs, beginning with `first_epoch`. */
     int64_t rest_size, first_epoch;
     bool resplit; /* by this pipeline, when it was restored */
+    /* Positions taken since the beginning, or since the number of shards changed. */
+    int64_t position;
 } hr_reader_meta;
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);
@@ -510,6 +512,67 @@ HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_erro
 HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
 /* The compiled plan in words: stages, nodes, fused chains. */
 HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
+
+/* ---- epochs of iterators ---- */
+
+/* What becomes of the last batch of an epoch when fewer samples are left than it has places. */
+typedef enum hr_last_batch {
+    HR_LAST_BATCH_FILL = 0, /* completed from the next epoch, or with copies (pad_last_batch) */
+    HR_LAST_BATCH_DROP,     /* run and left out */
+    HR_LAST_BATCH_PARTIAL   /* made shorter */
+} hr_last_batch;
+
+/* How an iterator cuts what a reader gives into epochs. All shards run the same number of batches
+ * per epoch, so that distributed steps stay together; the largest shard determines that number. */
+typedef struct hr_epoch_rule {
+    int32_t batch_size;
+    hr_last_batch last_batch;
+    bool even;  /* all shards keep as much of the last batch as the largest one */
+    bool alone; /* the reader's own shard determines the number of batches */
+    /* Without a reader: samples of an epoch over `pipelines` pipelines; < 0: no end. 0: a reader.
+     */
+    int64_t size;
+    int32_t pipelines;
+} hr_epoch_rule;
+
+/* Where an iterator is. A rest has the number of the epoch before the first whole one. */
+typedef struct hr_epoch_place {
+    int64_t number; /* of the epoch; one before the first is empty */
+    int64_t begin;  /* position of the reader where it began */
+    int64_t taken;  /* positions taken in it */
+} hr_epoch_place;
+
+typedef struct hr_epoch {
+    int64_t length;  /* positions of the epoch, the same for all shards; < 0: no end */
+    int64_t batches; /* of the epoch, without one that is left out */
+    int64_t full;    /* of these, those that are not made shorter on all shards */
+    int64_t left;    /* of these, those that were not taken yet */
+    bool drop;       /* then one more is run and left out */
+    /* One shard, or one of several pipelines: */
+    int64_t shard;   /* the number of the one that is read */
+    int64_t size;    /* its samples in this epoch */
+    int64_t carried; /* of these, those that the last batch of the epoch before has taken */
+    int64_t keep;    /* positions of the next batch to keep */
+    int64_t real;    /* samples of the next batch that are of this epoch and not copies */
+    int64_t own;     /* batches that were not taken yet and from which something is kept */
+    int64_t last;    /* positions to keep of the last of them */
+} hr_epoch;
+
+/* The epoch at a place, as the reader sees it that began with shard `lane` (or pipeline number
+ * `lane`). These functions depend on nothing else: HR_STATUS_VALUE if the numbers make no sense.
+ * Without a reader, `meta` says whether the last batch is filled with copies. */
+HR_API hr_status hr_epoch_at(const hr_reader_meta *meta, const hr_epoch_rule *rule,
+                             const hr_epoch_place *place, int32_t lane, hr_epoch *out,
+                             hr_error *error);
+/* Moves to the beginning of the next epoch. */
+HR_API hr_status hr_epoch_next(const hr_reader_meta *meta, const hr_epoch_rule *rule,
+                               hr_epoch_place *place, hr_error *error);
+/* The beginning of an epoch when all epochs before it are run to their ends. Needs a reader. */
+HR_API hr_status hr_epoch_start(const hr_reader_meta *meta, const hr_epoch_rule *rule,
+                                int64_t number, hr_epoch_place *out, hr_error *error);
+/* Where an iterator is that goes on at this position. Needs a reader. */
+HR_API hr_status hr_epoch_find(const hr_reader_meta *meta, const hr_epoch_rule *rule,
+                               int64_t position, hr_epoch_place *out, hr_error *error);
 
 /* ---- plug-ins ---- */
 

@@ -120,6 +120,10 @@ static int core_exec(PyObject *module)
     state->pipeline_type = add_type(module, &pipeline_spec, NULL);
     state->feed_type = add_type(module, &feed_spec, NULL);
     state->function_call_type = add_type(module, &function_call_spec, NULL);
+    PyTypeObject *epochs = add_type(module, &epochs_spec, NULL);
+    if (!epochs)
+        return -1;
+    Py_DECREF((PyObject *)epochs); /* the module keeps it */
     state->batch_type = add_type(module, &batch_spec, NULL);
     state->tensor_type = add_type(module, &tensor_spec, NULL);
     state->threads_type = add_type(module, &threads_spec, NULL);

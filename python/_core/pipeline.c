@@ -553,12 +553,13 @@ static PyObject *pipeline_reader_meta(PyObject *object, PyObject *arg)
     pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
-    return Py_BuildValue(
-        "{s:L,s:L,s:i,s:i,s:i,s:i,s:L,s:L,s:O}", "epoch_size", (long long)m.epoch_size,
-        "epoch_size_padded", (long long)m.epoch_size_padded, "number_of_shards", m.number_of_shards,
-        "shard_id", m.shard_id, "pad_last_batch", (int)m.pad_last_batch, "stick_to_shard",
-        (int)m.stick_to_shard, "rest_size", (long long)m.rest_size, "first_epoch",
-        (long long)m.first_epoch, "resplit", m.resplit ? Py_True : Py_False);
+    return Py_BuildValue("{s:L,s:L,s:i,s:i,s:i,s:i,s:L,s:L,s:O,s:L}", "epoch_size",
+                         (long long)m.epoch_size, "epoch_size_padded",
+                         (long long)m.epoch_size_padded, "number_of_shards", m.number_of_shards,
+                         "shard_id", m.shard_id, "pad_last_batch", (int)m.pad_last_batch,
+                         "stick_to_shard", (int)m.stick_to_shard, "rest_size",
+                         (long long)m.rest_size, "first_epoch", (long long)m.first_epoch, "resplit",
+                         m.resplit ? Py_True : Py_False, "position", (long long)m.position);
 }
 
 static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)

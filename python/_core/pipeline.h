@@ -22,4 +22,7 @@ const hr_device_allocator *torch_allocator(void);
 /* feed.c */
 extern PyType_Spec feed_spec;
 
+/* epochs.c */
+extern PyType_Spec epochs_spec;
+
 #endif

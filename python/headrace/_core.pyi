@@ -99,6 +99,29 @@ class ThreadPool:
     threads: int
     def __new__(cls, max_threads: int = 0) -> ThreadPool: ...
 
+class Epochs:
+    def __new__(
+        cls,
+        batch_size: int,
+        last_batch: int,
+        *,
+        epoch_size: int = ...,
+        number_of_shards: int = ...,
+        shard_id: int = ...,
+        pad_last_batch: bool = ...,
+        stick_to_shard: bool = ...,
+        rest_size: int = ...,
+        first_epoch: int = ...,
+        even: bool = ...,
+        alone: bool = ...,
+        size: int = ...,
+        pipelines: int = ...,
+    ) -> Epochs: ...
+    def at(self, number: int, begin: int, taken: int, lane: int = ..., /) -> tuple[int, ...]: ...
+    def next(self, number: int, begin: int, taken: int, /) -> tuple[int, int, int]: ...
+    def start(self, number: int, /) -> tuple[int, int, int]: ...
+    def find(self, position: int, /) -> tuple[int, int, int]: ...
+
 class Pipeline:
     def __new__(
         cls, graph: Graph, batch_size: int, num_threads: int, **options: Any

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import _graph
 from headrace._base import messages, types
-from headrace._graph import schema
+from headrace._graph import numpy_calls, schema
 from headrace._graph import subscript as _subscript
 from headrace._graph.node import Node
 
@@ -45,6 +45,17 @@ class DataNode(Node):
         )
 
     __str__ = __repr__
+
+    # ---- functions of NumPy ----
+
+    def __array__(self, *arguments: Any, **kwargs: Any) -> Any:
+        raise numpy_calls.refusal("array")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise numpy_calls.refusal(function.__name__)
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_calls.ufunc(function, method, inputs, kwargs)
 
     # ---- devices and properties ----
 

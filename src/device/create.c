@@ -21,9 +21,13 @@ hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_
     int32_t count = 0;
     HR_TRY(hr_module_open(&module, error));
     HR_TRY(module->device_count(&count, error));
+    if (count < 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "this machine has no CUDA device; use device=\"cpu\"");
     if (id < 0 || id >= count)
-        return hr_fail(error, HR_STATUS_ERROR, "device_id is %d; this machine has %d CUDA devices",
-                       id, count);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "device_id is %d; this machine has %d CUDA devices, numbered from 0", id,
+                       count);
     hr_device *d = hr_calloc(1, sizeof(*d), error);
     if (!d)
         return HR_STATUS_NO_MEMORY;

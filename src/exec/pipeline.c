@@ -658,6 +658,9 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
     hr_sampler_meta(&s->sampler, out);
     out->resplit = s->resplit;
+    pthread_mutex_lock(&p->lock);
+    out->position = p->taken_position[s - p->sources];
+    pthread_mutex_unlock(&p->lock);
     return HR_STATUS_OK;
 }
 

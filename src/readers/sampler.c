@@ -64,8 +64,7 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
     return HR_STATUS_OK;
 }
 
-/* The length of an epoch or a rest of `count` entries on each shard, if it is padded. */
-static int64_t padded(const hr_sampler *s, int64_t count)
+int64_t hr__sampler_padded(const hr_sampler *s, int64_t count)
 {
     int64_t n = s->args.num_shards, largest = (count + n - 1) / n;
     return (largest + s->batch_size - 1) / s->batch_size * s->batch_size;
@@ -108,7 +107,7 @@ hr_sampler_place hr__sampler_place(const hr_sampler *s, int64_t lane, int64_t po
 {
     bool pads = s->args.pad_last_batch != 0;
     int64_t rest = hr_sampler_rest(s), mine = shard_size(rest, lane, s->args.num_shards);
-    int64_t length = pads ? padded(s, rest) : mine;
+    int64_t length = pads ? hr__sampler_padded(s, rest) : mine;
     if (position < length)
         return (hr_sampler_place){.epoch = s->first_epoch - 1,
                                   .rest = true,
@@ -118,7 +117,7 @@ hr_sampler_place hr__sampler_place(const hr_sampler *s, int64_t lane, int64_t po
     position -= length;
     hr_sampler_place place;
     if (pads) {
-        int64_t size = padded(s, s->count);
+        int64_t size = hr__sampler_padded(s, s->count);
         place = (hr_sampler_place){.epoch = position / size, .offset = position % size};
         place.shard = hr__sampler_shard(s, lane, s->first_epoch + place.epoch);
         place.size = shard_size(s->count, place.shard, s->args.num_shards);
@@ -127,6 +126,23 @@ hr_sampler_place hr__sampler_place(const hr_sampler *s, int64_t lane, int64_t po
     }
     place.epoch += s->first_epoch;
     return place;
+}
+
+int64_t hr__sampler_begin(const hr_sampler *s, int64_t lane, int64_t epoch)
+{
+    int64_t rest = hr_sampler_rest(s), before = epoch - s->first_epoch;
+    int32_t n = s->args.num_shards;
+    if (before < 0)
+        return 0;
+    if (s->args.pad_last_batch)
+        return hr__sampler_padded(s, rest) + before * hr__sampler_padded(s, s->count);
+    int64_t first = hr__sampler_shard(s, lane, s->first_epoch), mine = shard_size(rest, lane, n);
+    if (s->args.stick_to_shard)
+        return mine + before * shard_size(s->count, first, n);
+    int64_t shard = first + before % n; /* the one that is next, counted over two rounds */
+    return mine + before / n * s->count + shard / n * s->count +
+           hr__sampler_shard_start(s->count, shard % n, n) -
+           hr__sampler_shard_start(s->count, first, n);
 }
 
 /* Where item `i` of the shuffled chunks comes from, of 0 .. n - 1. Whole chunks change places; the

@@ -72,6 +72,10 @@ hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position);
 hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt);
 /* Where the shard is that began as number `lane`. */
 hr_sampler_place hr__sampler_place(const hr_sampler *s, int64_t lane, int64_t position);
+/* The position at which that shard begins an epoch; 0 for a rest. Not for epochs before it. */
+int64_t hr__sampler_begin(const hr_sampler *s, int64_t lane, int64_t epoch);
+/* How many positions of a shard an epoch of `count` entries takes if it is padded. */
+int64_t hr__sampler_padded(const hr_sampler *s, int64_t count);
 /* The number of the shard that begins as `lane` in a whole epoch, and where it is in the epoch. */
 int64_t hr__sampler_shard(const hr_sampler *s, int64_t lane, int64_t epoch);
 int64_t hr__sampler_shard_start(int64_t count, int64_t shard, int32_t shards);

@@ -97,8 +97,10 @@ def test_wrong_arguments(files: list[str]) -> None:
         DALIGenericIterator(pipe, ["a"], last_batch_policy=LastBatchPolicy.PARTIAL)
     with pytest.raises(AssertionError, match="Sharding"):
         DALIGenericIterator(pipe, ["a"], sharding="everywhere")  # type: ignore[arg-type]
-    with pytest.raises(IndexError, match="3 names"):
+    with pytest.raises(IndexError, match="3 names .* 2 output.*one name per output"):
         DALIGenericIterator(pipe, ["a", "b", "c"], reader_name="reader")
+    with pytest.raises(IndexError, match="1 names .* 2 output.*one name per output"):
+        DALIGenericIterator(pipe, ["a"], reader_name="reader")
     with pytest.raises(ValueError, match="Only one of"):
         data_iterator(sharding=NamedSharding(_mesh(), PartitionSpec("d")), devices=jax.devices())
 
@@ -137,10 +139,25 @@ def test_arrays_for_pmap(files: list[str]) -> None:
     batch = next(make(files, batch_size=4, seed=3))
     assert batch["data"].shape == (2, 2, 2)
     assert labels(batch) == [0, 1, 5, 6]
+    assert [shard.device for shard in batch["data"].addressable_shards] == devices
     with pytest.raises(AssertionError, match="multiple"):
         make(files, batch_size=5)
+    with pytest.raises(TypeError, match="batch_size must be an integer, not '4'"):
+        make(files, batch_size="4")
     with pytest.raises(RuntimeError, match="one per device"):
         make(files, batch_size=4, checkpoints=[b""])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_pmap_takes_the_arrays(files: list[str], count: int) -> None:
+    """Also on devices that pipelines cannot make batches on."""
+    devices = jax.devices()[4 - count :]
+    names = ["data", "label"]
+    make = data_iterator(numbers, output_map=names, reader_name="reader", devices=devices)
+    twice = jax.pmap(lambda x: 2 * x, devices=devices)
+    for batch in make(files, batch_size=4, seed=3):
+        assert batch["label"].shape == (count, 4 // count, 1)
+        np.testing.assert_array_equal(twice(batch["label"]), 2 * np.asarray(batch["label"]))
 
 
 def test_checkpoints(files: list[str]) -> None:

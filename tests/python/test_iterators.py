@@ -385,7 +385,7 @@ def test_no_copy(folder: Path) -> None:
     seen = []
     run = pipe.run
     pipe.run = lambda: seen.append(run()) or seen[-1]
-    iterator = DALIGenericIterator(pipe, ["x"], reader_name="R")
+    iterator = DALIGenericIterator(pipe, ["x", "data"], reader_name="R")
     for batch, outputs in zip(iterator, seen):
         assert batch[0]["x"].data_ptr() == outputs[0].as_tensor().data_ptr()
     assert len(seen) == 3

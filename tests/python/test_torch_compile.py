@@ -432,8 +432,13 @@ def test_folders_and_subsets(tmp_path: Path) -> None:
 def test_errors(data: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="add ToImage"):
         headrace.torch.compile(v2.Resize(5), data)
-    with pytest.raises(TypeError, match="no list `samples`"):
+    with pytest.raises(TypeError, match=r"pairs \(path, target\), but its element 0 is 1"):
         headrace.torch.compile(IMAGE, [1, 2])
+    with pytest.raises(TypeError, match="no list `samples`"):
+        headrace.torch.compile(IMAGE, object())
+    for call in (lambda: headrace.torch.compile(None, data), lambda: headrace.torch.explain(None)):
+        with pytest.raises(TypeError, match="`transform` is None; .* pass dataset.transform"):
+            call()
     with pytest.raises(FileNotFoundError, match="one per class"):
         headrace.torch.compile(IMAGE, tmp_path)
     with pytest.raises(ValueError, match="must be 'cpu' or 'cuda'"):

@@ -102,8 +102,14 @@ def test_set_epoch_is_a_function_of_the_number() -> None:
         assert loader.epoch == epoch
         assert rows(loader) == expected[epoch]
         assert loader.epoch == epoch + 1
-    with pytest.raises(ValueError, match="negative"):
-        loader.set_epoch(-1)
+    for wrong in (-1, 2**31, 2**63):
+        with pytest.raises(ValueError, match="epoch must be from 0 to 2147483647, got"):
+            loader.set_epoch(wrong)
+    for wrong in (1.5, "3", None, True):
+        with pytest.raises(TypeError, match="epoch must be an integer, not"):
+            loader.set_epoch(wrong)  # type: ignore[arg-type]
+    loader.set_epoch(np.int64(3))  # type: ignore[arg-type]
+    assert rows(loader) == expected[3]
 
 
 def test_a_loop_left_early_is_not_continued() -> None:
@@ -185,10 +191,73 @@ def test_resumes_with_other_shards() -> None:
         assert loader.epoch == 0
         after += numbers(loader)
         assert loader.epoch == 1
-        with pytest.raises(RuntimeError, match="another number of shards"):
-            loader.set_epoch(5)
-            iter(loader)
+        loader.set_epoch(5)
+        other = Loader(numbered(40, rank, 3), even=False)
+        other.set_epoch(5)
+        assert rows(loader) == rows(other)
     assert sorted(before + after) == list(range(40))
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2, 5])
+@pytest.mark.parametrize("taken", [0, 1, 3, 5])
+def test_after_other_shards_loops_may_end_early(taken: int, stop: int) -> None:
+    """The next loop is the next epoch, and the one that follows the rest if that is not left early."""
+    first = Loader(numbered(40, 0, 2))
+    loop = iter(first)
+    for _ in range(taken):
+        next(loop)
+    state = first.state_dict()
+
+    def resumed() -> Loader:
+        loader = Loader(numbered(40, 1, 3))
+        loader.load_state_dict(state)
+        return loader
+
+    straight = resumed()
+    whole = [rows(straight) for _ in range(4)]
+    loader = resumed()
+    for number, expected in enumerate(whole[:3], loader.epoch):
+        assert loader.epoch == number
+        found = []
+        for batch, (_, labels, draws) in enumerate(loader):
+            if batch == stop:
+                break
+            found += [(int(n), float(x)) for n, x in zip(labels, draws.flatten(), strict=True)]
+        assert found == expected[: len(found)]
+        if len(found) < len(expected):
+            assert batch == stop
+            saved = loader.state_dict()
+            loader = Loader(numbered(40, 1, 3))
+            loader.load_state_dict(saved)
+            left = expected[len(found) + len(labels) :]  # the batch of the `break` was taken
+            assert not left or rows(loader) == left
+    assert rows(loader) == whole[3]
+
+
+def test_a_loop_may_end_early_also_if_a_source_only_goes_forward() -> None:
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
+    def fed() -> Any:
+        data, labels = fn.readers.file(
+            files=[str(numbered.folder / f"{i}.bin") for i in range(12)],  # type: ignore[attr-defined]
+            labels=list(range(12)),
+            pad_last_batch=True,
+        )
+        given = fn.external_source(lambda info: np.int64([info.idx_in_epoch]), batch=False)
+        return data, labels, given
+
+    loader = Loader(fed())
+    for _ in range(3):
+        next(iter(loader))
+    assert loader.epoch == 3
+    found = [(int(n), int(x)) for _, labels, given in loader for n, x in zip(labels, given)]
+    assert found == [(i, 36 + i) for i in range(12)]
+    with pytest.raises(RuntimeError, match="cannot go back to epoch 1: its pipeline has an extern"):
+        loader.set_epoch(1)
+        iter(loader)
+    assert loader.epoch == 4
+    assert [int(n) for _, labels, _ in loader for n in labels] == list(range(12))
+    loader.set_epoch(6)
+    assert [int(x[0]) for _, _, x in loader] == [72, 76, 80]
 
 
 @pytest.mark.parametrize("complete", [True, False])

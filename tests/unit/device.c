@@ -34,6 +34,25 @@ static long long alive(void)
     return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
 }
 
+/* Before any other test: the fake module reads its settings once. */
+TEST(no_device)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        hr_device *d = NULL;
+        hr_error error = {0};
+        setenv("HEADRACE_FAKE_DEVICES", "0", 1);
+        fake_find();
+        bool refused = hr_device_create(&d, 0, 0, &error) == HR_STATUS_ERROR;
+        bool words =
+            strcmp(error.message, "this machine has no CUDA device; use device=\"cpu\"") == 0;
+        _exit(refused && words ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST(module_missing)
 {
     const hr_cuda_module_def *module;

@@ -54,24 +54,24 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
     return data[_HEADER + length :], extra
 
 
+def has_streams(checkpoint: bytes) -> bool:
+    """Whether the pipeline has streams, which cannot be moved to another epoch."""
+    return "cursors" in json.loads(unwrap(checkpoint)[0])
+
+
 def moved(checkpoint: bytes, epoch: int, batches: int, positions: int) -> bytes:
     """Returns a checkpoint at the beginning of an epoch, made from another one of the same pipeline.
 
+    The number of shards counts as if it had always been that of the checkpoint: an epoch depends
+    on its number alone.
+
     Args:
-        checkpoint: of a pipeline with readers whose shards have not changed.
+        checkpoint: of a pipeline without streams.
         batches: number of batches before that epoch.
         positions: number of positions that each reader has taken before it.
-
-    Raises:
-        RuntimeError: the readers cannot be moved.
     """
-    state, _ = unwrap(checkpoint)
-    engine = json.loads(state)
-    if "cursors" in engine or any(engine["past"]):
-        raise RuntimeError(
-            "This pipeline cannot be moved to another epoch: it contains a stream, or was resumed with "
-            "another number of shards."
-        )
+    engine = json.loads(unwrap(checkpoint)[0])
+    engine["past"] = [[] for _ in engine["positions"]]
     engine["positions"] = [positions] * len(engine["positions"])
     engine["iteration"], engine["sample"] = batches, positions
     return wrap(json.dumps(engine).encode(), {"epoch_idx": epoch, "iter": 0})

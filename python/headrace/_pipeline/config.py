@@ -16,6 +16,11 @@ from headrace.types import DALIDataType, data_types
 
 Value = TypeVar("Value")
 
+NO_BATCH_SIZE = (
+    "The pipeline has no batch_size: give it to Pipeline(batch_size=...), to "
+    "@pipeline_def(batch_size=...), or to the call of the function that @pipeline_def decorates."
+)
+
 
 class StreamPolicy(enum.Enum):
     """How CUDA streams are assigned to operators. No effect: each iteration has its own stream."""
@@ -60,21 +65,27 @@ _PATHS = ("quarantine", "trace", "index_cache")
 _ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 
-def _integer(name: str, value: Any) -> int | None:
+def integer(name: str, value: Any, low: int, high: int) -> int:
+    """Checks an argument that must be an integer, and returns it as Python's int.
+
+    Raises:
+        TypeError: it is not an integer.
+        ValueError: it is not from `low` to `high`.
+    """
+    if not _is_integer(value):
+        raise TypeError(f"{name} must be an integer, not {value!r} ({type(value).__name__}).")
+    number = operator.index(value)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value!r}.")
+    return number
+
+
+def checked(name: str, value: Any) -> int | None:
+    """Checks an integer argument of `Pipeline`; None where it is optional."""
     low, high = _INTEGERS[name]
     if value is None and name in _OPTIONAL:
         return None
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{name} must be an integer, not {value!r} ({type(value).__name__})."
-        ) from None
-    if number > high or (number < low if low is not None else number < -high):
-        raise ValueError(
-            f"{name} must be from {-high if low is None else low} to {high}, got {value!r}."
-        )
-    return number
+    return integer(name, value, -high if low is None else low, high)
 
 
 def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
@@ -103,7 +114,16 @@ def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
     for name, kind in _ENUMS.items():
         if not (given[name] is None or isinstance(given[name], kind)):
             raise TypeError(f"{name} must be a {kind.__name__}, not {given[name]!r}.")
-    return {name: _integer(name, given[name]) for name in _INTEGERS}
+    return {name: checked(name, given[name]) for name in _INTEGERS}
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether the value is an integer of Python or of a library, and not a truth value."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
 
 
 def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
@@ -119,14 +139,14 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
                 "`exec_async` must not evaluate to `False` when using separated queues."
             )
         given = depth.get("cpu_size", depth.get("cpu")), depth.get("gpu_size", depth.get("gpu"))
-        if not all(size is None or isinstance(size, int) for size in given):
-            raise TypeError(f"prefetch_queue_depth needs integers, not {depth!r}.")
-        if None in given:
+        if any(size is None for size in given):
             raise ValueError(
                 'prefetch_queue_depth as a dictionary needs "cpu_size" and "gpu_size".'
             )
-        separated, sizes = True, (int(given[0] or 0), int(given[1] or 0))
-    elif hasattr(depth, "__index__") and not isinstance(depth, bool):
+        if not all(_is_integer(size) for size in given):
+            raise TypeError(f"prefetch_queue_depth needs integers, not {depth!r}.")
+        separated, sizes = True, (operator.index(given[0]), operator.index(given[1]))
+    elif _is_integer(depth):
         separated, sizes = False, (operator.index(depth),) * 2
     else:
         raise TypeError(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace._pipeline import checkpoints
 from headrace._pipeline.pipeline import Pipeline
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
@@ -57,6 +58,13 @@ class Iterated:
             RuntimeError: the checkpoint is damaged, or an external source has already been asked.
         """
         self._pipeline._restart(checkpoint)
+
+    @property
+    def movable(self) -> bool:
+        """Whether the pipeline can be restarted at another epoch: no source has to be asked for what
+        comes before it."""
+        pipe = self._pipeline
+        return not pipe._feeder.sources and not checkpoints.has_streams(pipe.checkpoint())
 
     def reader_names(self) -> list[str]:
         """The names of the readers."""

@@ -25,10 +25,12 @@ from headrace._graph import schema
 from headrace._graph.functions import add_cause
 from headrace._pipeline import checkpoints, serialize
 from headrace._pipeline.config import (
+    NO_BATCH_SIZE,
     Argument,
     OperatorConcurrency,
     PipelineConfig,
     StreamPolicy,
+    checked,
     each_output,
 )
 from headrace._pipeline.definition import Definition, define
@@ -244,7 +246,7 @@ class Pipeline(Observed, Shown):
                 "Pipeline created with `num_threads` < 1 can only be used for serialization."
             )
         if config.max_batch_size is None:
-            raise ValueError("The pipeline has no batch_size.")
+            raise ValueError(NO_BATCH_SIZE)
         self.start_py_workers()  # before any thread starts: they may be forks
         definition = self._complete_graph()
         if config.enable_checkpointing:
@@ -657,6 +659,7 @@ class Pipeline(Observed, Shown):
 
         Raises:
             TypeError: the data are neither bytes nor a string.
+            ValueError: a number in the data is out of range.
             RuntimeError: the data are not a serialized pipeline, or this one is already built.
         """
         if self._core is not None:
@@ -664,7 +667,8 @@ class Pipeline(Observed, Shown):
         arguments, definition = serialize.from_bytes(serialized_pipeline)
         for own in ("max_batch_size", "num_threads", "device_id", "seed"):
             if getattr(self._config, own) is None:
-                setattr(self._config, own, arguments.get(own.removeprefix("max_")))
+                name = own.removeprefix("max_")
+                setattr(self._config, own, checked(name, arguments.get(name)))
         self._take_definition(definition)
         self.build()
 

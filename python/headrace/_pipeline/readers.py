@@ -26,6 +26,7 @@ class Readers:
         """Returns the public metadata of a reader."""
         meta = dict(self.split(name))
         first, resplit = meta.pop("first_epoch"), meta.pop("resplit")
+        del meta["position"]
         if not first and not resplit:
             del meta["rest_size"]
         return meta

@@ -74,12 +74,13 @@ def from_bytes(text: Any) -> tuple[dict[str, Any], Definition]:
             if arguments.get(key) is not None:
                 arguments[key] = kind[arguments[key]]
         core = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
-        made = Definition(_graph.Graph(core), int(stored["outputs"]), int(stored["sinks"]))
-        made.readers = {str(name): int(node) for name, node in stored["readers"].items()}
+        counts = _number(stored["outputs"]), _number(stored["sinks"])
+        made = Definition(_graph.Graph(core), *counts)
+        made.readers = {str(name): _number(node) for name, node in stored["readers"].items()}
         on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
         for name, node in stored["inputs"].items():
             device = "gpu" if name in on_gpu else "cpu"
-            made.sources[str(name)] = _source(core, int(node), device)
+            made.sources[str(name)] = _source(core, _number(node), device)
     except (
         KeyError,
         TypeError,
@@ -105,6 +106,13 @@ def from_bytes_or_file(text: Any, filename: Any) -> tuple[dict[str, Any], Defini
         with open(filename, "rb") as file:
             text = file.read()
     return from_bytes(text)
+
+
+def _number(value: Any) -> int:
+    """A number of a node, or of nodes."""
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError(f"{value!r} is not the number of a node.")
+    return value
 
 
 def _source(core: Any, node: int, device: str) -> Source:

@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Where an epoch ends: arithmetic on positions, independent of pipelines and frameworks.
+"""The place of an iterator in its epochs. The engine computes where they end (`hr_epoch_at`).
 
 A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run
-whole batches of positions. The classes here compute how many batches an epoch has, and how many
-positions of a batch belong to it. Both have the same members:
-
-``positions``      length of the epoch in positions, as ``size`` of an iterator
-``next_action()``  what the next call does: ``TAKE``, ``DROP`` (run and discard) or ``END``
-``plain()``        how many batches can be taken in a row with no decision between them, and how
-                   many positions to keep of the last one (one pipeline only)
-``advance()``      counts one batch; returns the number of positions to keep per pipeline
-``real()``         how many samples of a batch are of this epoch and not copies, per pipeline
-``roll()``         starts the next epoch
+whole batches of positions.
 """
 
 from __future__ import annotations
 
-import copy
 import enum
 import sys
-from typing import Any
+from typing import Any, NamedTuple
+
+from headrace import _core
 
 
 class LastBatchPolicy(enum.Enum):
@@ -37,261 +29,223 @@ class LastBatchPolicy(enum.Enum):
 
 
 class Action(enum.Enum):
-    """What the next call of an iterator does."""
+    """What the next call of an iterator does: take a batch, run one that is left out, or end."""
 
     TAKE = 0
     DROP = 1
     END = 2
 
 
-def ceil_div(a: int, b: int) -> int:
-    """Integer quotient, rounded up; `b` > 0."""
-    return -(-a // b)
+class At(NamedTuple):
+    """The epoch at a place, for one lane: the fields of `hr_epoch`."""
+
+    length: int
+    batches: int
+    full: int
+    left: int
+    drop: bool
+    shard: int
+    size: int
+    carried: int
+    keep: int
+    real: int
+    own: int
+    last: int
 
 
-def _split(left: int, batch: int, policy: LastBatchPolicy) -> tuple[int, int]:
-    """Number of batches in `left` positions, and the positions to keep of the last one."""
-    if policy is LastBatchPolicy.DROP:
-        return max(left, 0) // batch, batch
-    if policy is LastBatchPolicy.PARTIAL and left % batch:
-        return max(ceil_div(left, batch), 0), left % batch
-    return max(ceil_div(left, batch), 0), batch
+class Epochs:
+    """Counts what the pipelines of an iterator have taken, and asks the engine what it means.
 
+    Epochs are those of a reader, or have a length that the user gives. Every *lane* of a reader (a
+    rank of the whole job, not only of this process) starts at its own shard and moves to the next one
+    with each epoch. All lanes run the same number of batches per epoch.
 
-class ReaderEpochs:
-    """Epochs of a sharded reader.
-
-    Every lane (a rank of the whole job, not only of this process) starts at its own shard and moves
-    to the next one with each epoch. All lanes run the same number of batches per epoch, so that
-    distributed steps stay together; the largest shard determines that number.
-
-    After a resume with another number of shards, the first epoch is what was left of an epoch.
-
-    Args:
-        samples: number of samples in the data set, over all shards.
-        padded: with `pad`: the same, with all shards padded to equal length
-            (``epoch_size_padded``).
-        shards: number of shards.
-        mine: the first shard of each pipeline of this process.
-        batch: positions per batch.
-        policy: see `LastBatchPolicy`.
-        pad: the reader repeats its last sample to fill the last batch.
-        stick: the reader stays on its shard.
-        rest: number of samples, over all shards, that were left; 0: none.
-        first: number of the first whole epoch.
-        resplit: the checkpoint to restore was taken with another number of shards.
-        even: with PARTIAL and `pad`: all lanes keep as many positions of the last batch as the
-            lane with the largest shard.
+    Attributes:
+        policy: what happens with the last batch.
+        mine: the lane of each pipeline of this iterator: its first shard, or its number.
+        sized: the user gave the length.
+        number: number of this epoch since the first start; a rest has that of the epoch it is left of.
+        begin: position of the readers at which it began.
+        taken: positions run in this epoch; with a given length, over all pipelines.
     """
 
     def __init__(
         self,
-        samples: int,
-        padded: int,
-        shards: int,
+        core: _core.Epochs,
+        batch: int,
+        policy: LastBatchPolicy,
+        mine: list[int],
+        first: int = 0,
+        shards: int = 0,
+        resplit: bool = False,
+    ) -> None:
+        self._core = core
+        self._batch = batch
+        self.policy = policy
+        self.mine = mine
+        self.sized = shards == 0
+        self._shards = shards
+        self._resplit = resplit  # the checkpoint to restore was taken with another number of shards
+        self._first = first
+        self.number, self.begin, self.taken = first, 0, 0
+
+    @classmethod
+    def of_reader(
+        cls,
+        meta: dict[str, Any],
         mine: list[int],
         batch: int,
         policy: LastBatchPolicy,
-        pad: bool,
-        stick: bool,
-        rest: int = 0,
-        first: int = 0,
-        resplit: bool = False,
         even: bool = False,
-    ) -> None:
-        self.batch = batch
-        self.mine = mine
-        self.policy = policy
-        self.stick = stick
-        self.sizes = _shards(samples, shards)  # of the shards
-        self._rest = _shards(rest, shards) if rest else None
-        self._turn = first - bool(rest)  # number of the epoch 0 below
-        self._padded = padded if pad else 0
-        self._resplit = resplit
-        self._even = even
-        # FILL without padding starts the next shard within the last batch of this epoch.
-        self._carries = policy is LastBatchPolicy.FILL and not pad
-        self.epoch = 0  # since the number of shards changed
-        self.taken = 0  # positions run in this epoch
-        self.carry = [0] * shards  # positions of its shard that a lane took in the last epoch
-        self.positions, self._end = self._length()
+    ) -> Epochs:
+        """Epochs of a reader.
 
-    def _length(self) -> tuple[int, int]:
-        """Length of this epoch, and how many positions are run until it is over."""
-        if self.epoch < 0:  # see `restore`
-            return 0, 0
-        resting = self.epoch == 0 and self._rest is not None
-        sizes = self._rest if resting and self._rest is not None else self.sizes
-        samples, shards = sum(sizes), len(sizes)
-        if self.policy is LastBatchPolicy.DROP:
-            # A rest is read to its end, even if no batch of it is full.
-            return samples // shards, max(sizes) if resting else samples // shards
-        if self._padded:
-            length = ceil_div(samples, shards) if resting else self._padded // shards
-        else:
-            length = ceil_div(max(sizes), self.batch) * self.batch
-        return length, length
+        Args:
+            meta: what the engine says about it.
+            mine: the first shard of each pipeline of this process.
+            batch: positions per batch.
+            policy: what happens with the last batch.
+            even: with PARTIAL: all lanes keep as many positions of the last batch as the lane with
+                the largest shard.
+        """
+        first = meta["first_epoch"] - bool(meta["rest_size"])
+        core = reader_epochs(meta, batch, policy, even=even)
+        return cls(core, batch, policy, mine, first, meta["number_of_shards"], meta["resplit"])
 
-    def _size_of(self, lane: int) -> int:
-        if self.epoch < 0:
-            return 0
-        if self._even:
-            return max(self._rest if self._rest and self.epoch == 0 else self.sizes)
-        if self._rest and self.epoch == 0:
-            return self._rest[lane]
-        turn = 0 if self.stick else self._turn + self.epoch
-        return self.sizes[(lane + turn) % len(self.sizes)]
+    @classmethod
+    def of_size(
+        cls, size: int, pipelines: int, batch: int, policy: LastBatchPolicy, padded: bool
+    ) -> Epochs:
+        """Epochs of a given length over all pipelines; -1: an epoch ends when the pipeline does."""
+        core = _core.Epochs(
+            batch, policy.value, size=size, pipelines=pipelines, pad_last_batch=padded
+        )
+        return cls(core, batch, policy, list(range(pipelines)))
+
+    def at(self, lane: int | None = None, ahead: int = 0) -> At:
+        """The epoch as a lane sees it. `ahead`: so many batches before the place of this iterator."""
+        step = self._batch * (len(self.mine) if self.sized else 1)
+        lane = self.mine[0] if lane is None else lane
+        taken = max(self.taken - ahead * step, 0)
+        return At(*self._core.at(self.number, self.begin, taken, lane))
+
+    @property
+    def positions(self) -> int:
+        """Length of this epoch; -1: unknown."""
+        return self.at().length
+
+    @property
+    def batches(self) -> int:
+        """Number of batches in this epoch; 0: unknown."""
+        return self.at().batches
 
     @property
     def shard_now(self) -> list[int]:
         """For each pipeline, the shard that it reads in this epoch."""
-        turn = 0 if self.stick else self._turn + self.epoch
-        return [(lane + turn) % len(self.sizes) for lane in self.mine]
+        return [self.at(lane).shard for lane in self.mine]
 
     @property
-    def number(self) -> int:
-        """Number of this epoch since the first start; a rest has that of the epoch it is left of."""
-        return self._turn + self.epoch
+    def sizes(self) -> list[int]:
+        """The size of each shard of the reader in a whole epoch."""
+        found = (At(*self._core.at(self._whole, 0, 0, lane)) for lane in range(self._shards))
+        return [at.size for at in sorted(found, key=lambda at: at.shard)]
+
+    @property
+    def _whole(self) -> int:
+        """The number of a whole epoch."""
+        return max(self.number, self._first) + 1
+
+    @property
+    def carry(self) -> list[int]:
+        """For each shard of the reader, how many of its samples the last epoch has taken already."""
+        return [self.at(lane).carried for lane in range(self._shards)]
 
     def next_action(self) -> Action:
-        if self.taken >= self._end:
-            return Action.END
-        if self.policy is LastBatchPolicy.DROP and self.taken + self.batch > self.positions:
-            return Action.DROP
-        return Action.TAKE
+        at = self.at()
+        if at.left > 0:
+            return Action.TAKE
+        return Action.DROP if at.drop else Action.END
 
     def plain(self) -> tuple[int, int]:
-        left = self.positions - self.taken
-        if self.policy is LastBatchPolicy.PARTIAL:
-            left = min(left, self._size_of(self.mine[0]) - self.taken)
-        return _split(left, self.batch, self.policy)
+        """How many batches can be taken in a row with no decision between them, and how many
+        positions to keep of the last one (one pipeline only)."""
+        at = self.at()
+        return min(at.own, sys.maxsize), at.last
 
     def advance(self) -> list[int]:
-        before = self.taken
-        self.taken += self.batch
-        if self.policy is not LastBatchPolicy.PARTIAL:
-            return [self.batch] * len(self.mine)
-        return [min(max(self._size_of(lane) - before, 0), self.batch) for lane in self.mine]
+        """Counts one batch; returns the number of positions to keep per pipeline."""
+        keeps = [self.at(lane).keep for lane in self.mine]
+        self.count(1)
+        return keeps
+
+    def count(self, batches: int) -> None:
+        """Counts batches of every pipeline."""
+        self.taken += batches * self._batch * (len(self.mine) if self.sized else 1)
 
     def real(self, ahead: int) -> list[int]:
         """For each pipeline, how many samples of a batch are of this epoch and not copies.
 
         `ahead`: how many batches that batch is behind the last one.
         """
-        before = self.taken - (1 + ahead) * self.batch
-        return [self._size_of(lane) - before for lane in self.mine]
+        return [self.at(lane, 1 + ahead).real for lane in self.mine]
 
     def roll(self) -> None:
-        if self._carries:
-            self._roll_carry()
-        else:
-            self.epoch += 1
-            self.positions, self._end = self._length()
-        self.taken = 0
+        """Starts the next epoch."""
+        self.number, self.begin, self.taken = self._core.next(self.number, self.begin, self.taken)
 
-    def following(self) -> int:
-        """Length of the epoch after this one, in positions."""
-        other = copy.copy(self)
-        other.roll()
-        return other.positions
-
-    def _roll_carry(self) -> None:
-        taken = self.taken
-        while True:
-            self.carry = [c + taken - self._size_of(i) for i, c in enumerate(self.carry)]
-            self.epoch += 1
-            left = max(self._size_of(i) - c for i, c in enumerate(self.carry))
-            if left > 0:
-                break
-            taken = 0  # this whole epoch has been read already: skip it
-        self.positions = self._end = ceil_div(left, self.batch) * self.batch
+    def following(self) -> At:
+        """The epoch after this one, at its beginning."""
+        place = self._core.next(self.number, self.begin, self.taken)
+        return At(*self._core.at(*place, self.mine[0]))
 
     def state(self) -> dict[str, Any]:
+        """The place as JSON values."""
+        if self.sized:
+            return {"taken": self.taken}
         return {
-            "epoch": self.epoch,
+            "epoch": self.number - self._first,
             "taken": self.taken,
             "carry": self.carry,
             "positions": self.positions,
         }
 
     def restore(self, state: dict[str, Any], ended: bool) -> None:
-        """Continues with what `state` returned. `ended`: at the end of that epoch."""
+        """Continues with what `state` returned. `ended`: at the end of that epoch.
+
+        Raises:
+            ValueError: the state is not one of these epochs.
+            KeyError, TypeError: it is no state at all.
+        """
+        taken = _natural(state["taken"])
+        if self.sized:
+            self.taken = taken
+            return
         if self._resplit:
             # At the end of an epoch, an empty one comes first: its end is still to be reported.
-            over = ended or state["taken"] >= state["positions"]
-            self.epoch = -1 if over else 0
-            self.positions, self._end = self._length()
+            self.number = self._first - (ended or taken >= _natural(state["positions"]))
             return
-        if len(state["carry"]) != len(self.sizes):
+        if len(state["carry"]) != self._shards:
             raise ValueError(
                 f"The checkpoint was taken with {len(state['carry'])} shards, but the reader has "
-                f"{len(self.sizes)}."
+                f"{self._shards}."
             )
-        self.epoch = state["epoch"]
-        self.positions, self._end = self._length()
-        self.taken = state["taken"]
-        self.carry = list(state["carry"])
-        self.positions = state["positions"]
-        if self._carries:
-            self._end = self.positions
+        number = self._first + _natural(state["epoch"], -1)
+        begin = At(*self._core.at(number, 0, 0, 0)).carried
+        place = (number, _natural(state["carry"][0]) - begin, taken)
+        self._core.at(*place)  # refuses what makes no sense
+        self.number, self.begin, self.taken = place
 
 
-def _shards(samples: int, shards: int) -> list[int]:
-    """Sizes of the shards that `samples` are split into."""
-    return [(i + 1) * samples // shards - i * samples // shards for i in range(shards)]
+def reader_epochs(
+    meta: dict[str, Any], batch: int, policy: LastBatchPolicy, **rule: bool
+) -> _core.Epochs:
+    """The epochs of the reader with this metadata. `rule`: ``even`` or ``alone``."""
+    names = "epoch_size number_of_shards shard_id pad_last_batch stick_to_shard rest_size first_epoch"
+    return _core.Epochs(batch, policy.value, **{k: meta[k] for k in names.split()}, **rule)
 
 
-class SizedEpochs:
-    """Epochs with a length given by the user and shared by all pipelines of the iterator.
-
-    `positions` is that length; -1: the epoch ends when the pipeline does.
-    """
-
-    def __init__(
-        self, positions: int, pipelines: int, batch: int, policy: LastBatchPolicy, pad: bool
-    ) -> None:
-        self.positions = positions
-        self.batch = batch
-        self.policy = policy
-        self._pad = pad
-        self._pipelines = pipelines
-        self.taken = 0  # over all pipelines
-
-    def next_action(self) -> Action:
-        if self.positions < 0:
-            return Action.TAKE
-        if self.taken >= self.positions:
-            return Action.END
-        step = self.batch * self._pipelines
-        if self.policy is LastBatchPolicy.DROP and self.taken + step > self.positions:
-            return Action.DROP
-        return Action.TAKE
-
-    def plain(self) -> tuple[int, int]:
-        if self.positions < 0:
-            return sys.maxsize, self.batch
-        return _split(self.positions - self.taken, self.batch, self.policy)
-
-    def advance(self) -> list[int]:
-        before = self.taken
-        self.taken += self.batch * self._pipelines
-        if self.policy is not LastBatchPolicy.PARTIAL or self.positions < 0:
-            return [self.batch] * self._pipelines
-        left = self.positions - before
-        return [min(max(left - i * self.batch, 0), self.batch) for i in range(self._pipelines)]
-
-    def real(self, ahead: int) -> list[int]:
-        if self.positions < 0:
-            return [self.batch] * self._pipelines
-        left = self.positions - self.taken + (1 + ahead) * self.batch * self._pipelines
-        return [left - i * self.batch for i in range(self._pipelines)]
-
-    def roll(self) -> None:
-        carries = self.policy is LastBatchPolicy.FILL and not self._pad
-        self.taken = self.taken % self.positions if carries and self.positions > 0 else 0
-
-    def state(self) -> dict[str, Any]:
-        return {"taken": self.taken}
-
-    def restore(self, state: dict[str, Any], ended: bool) -> None:
-        self.taken = state["taken"]
+def _natural(value: Any, least: int = 0) -> int:
+    """A number of a checkpoint."""
+    if type(value) is not int or not least <= value < 2**60:
+        raise ValueError(f"The checkpoint is damaged: its position in the epoch is {value!r}.")
+    return value

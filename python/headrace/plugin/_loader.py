@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from headrace._pipeline import checkpoints
+from headrace._pipeline.config import integer
 from headrace._pipeline.iterated import Iterated
 from headrace._pipeline.pipeline import Pipeline
-from headrace.plugin._epochs import ReaderEpochs, ceil_div
+from headrace.plugin._epochs import Epochs, LastBatchPolicy, reader_epochs
 from headrace.plugin.base_iterator import _DaliBaseIterator
 
 Item = TypeVar("Item")  # a batch as the user gets it
+
+MOST_EPOCHS = 2**31 - 1
 
 
 class LoopIterator(_DaliBaseIterator[Any]):
@@ -21,10 +24,9 @@ class LoopIterator(_DaliBaseIterator[Any]):
 
     reader: str
 
-    def settled(self) -> ReaderEpochs:
+    def settled(self) -> Epochs:
         """The epochs, with all batches counted that were taken so far."""
         self._settle()
-        assert isinstance(self._epochs, ReaderEpochs)
         return self._epochs
 
     def over(self) -> bool:
@@ -67,12 +69,8 @@ class LoaderBase(Generic[Item]):
     def __len__(self) -> int:
         """Number of batches in the epoch of the current loop; between two loops, in the next one."""
         epochs, between = self._epochs(), self._loop is None and self._iterator().over()
-        positions = epochs.following() if between else epochs.positions
-        return (
-            positions // self.batch_size
-            if self._drop_last
-            else ceil_div(positions, self.batch_size)
-        )
+        at = epochs.following() if between else epochs.at()
+        return at.full if self._drop_last else at.batches
 
     @property
     def epoch(self) -> int:
@@ -84,14 +82,14 @@ class LoaderBase(Generic[Item]):
 
         Epochs are counted from 0, and the number increases with each loop, so the order changes
         without `set_epoch`, too. Choosing another epoch than the next one takes as long as building
-        the pipeline again.
+        the pipeline again. If the pipeline has an external source or a stream, the batches before
+        the epoch are made and left out, and an earlier epoch cannot be chosen.
 
         Raises:
-            ValueError: `epoch` is negative.
+            ValueError: `epoch` is negative or too large.
+            TypeError: it is not an integer.
         """
-        if epoch < 0:
-            raise ValueError(f"The number of an epoch must not be negative, got {epoch}.")
-        self._wanted = epoch
+        self._wanted = integer("epoch", epoch, 0, MOST_EPOCHS)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the position of this loader, after the last batch that was taken.
@@ -123,17 +121,17 @@ class LoaderBase(Generic[Item]):
         return self._batches(loop)
 
     def _batches(self, loop: object) -> Iterator[Item]:
-        batches, epochs = self._iterator(), self._epochs()
-        left = epochs.positions - epochs.taken
+        batches, at = self._iterator(), self._epochs().at()
+        whole = at.left - (at.batches - at.full)  # batches that come before a smaller one
         try:
             while loop is self._loop:
                 try:
                     (batch,) = next(batches)
                 except StopIteration:
                     return
-                if not self._drop_last or left >= self.batch_size:
+                if not self._drop_last or whole > 0:
                     yield self._shown(batch)
-                left -= self.batch_size
+                whole -= 1
             raise RuntimeError("This loop cannot continue: a newer one has begun.")
         finally:  # also after `break`
             if loop is self._loop:
@@ -148,7 +146,7 @@ class LoaderBase(Generic[Item]):
             self._made = self._make(outputs, self._name())
         return self._made
 
-    def _epochs(self) -> ReaderEpochs:
+    def _epochs(self) -> Epochs:
         return self._iterator().settled()
 
     def _name(self) -> str:
@@ -178,13 +176,34 @@ class LoaderBase(Generic[Item]):
         if iterator.over() and epoch == epochs.number + 1:
             iterator.reset()
         elif iterator.over() or not iterator.untouched() or epoch != epochs.number:
-            meta = self._inner.reader_meta(iterator.reader)
-            padded = meta["epoch_size_padded"] // meta["number_of_shards"]
-            batches = epoch * ceil_div(padded, self.batch_size)
-            positions = batches * self.batch_size
-            state = self.pipeline.checkpoint()
-            self._restart(checkpoints.moved(state, epoch, batches, positions))
-            self._epochs().epoch = epoch
+            if self._inner.movable:
+                self._move_to(epoch)
+            else:
+                self._run_to(epoch)
+
+    def _move_to(self, epoch: int) -> None:
+        meta = self._inner.reader_meta(self._iterator().reader)
+        whole = {**meta, "rest_size": 0, "first_epoch": 0}
+        core = reader_epochs(whole, self.batch_size, LastBatchPolicy.PARTIAL)
+        _, position, _ = core.start(epoch)
+        batches = position // self.batch_size
+        self._restart(checkpoints.moved(self.pipeline.checkpoint(), epoch, batches, position))
+        epochs = self._epochs()
+        epochs.number, epochs.begin = epoch, position
+
+    def _run_to(self, epoch: int) -> None:
+        """Takes all batches before an epoch, because a source of the pipeline has to be asked for them."""
+        iterator, epochs = self._iterator(), self._epochs()
+        if epoch < epochs.number or (epoch == epochs.number and not iterator.untouched()):
+            self._wanted = None
+            raise RuntimeError(
+                f"This loader cannot go back to epoch {epoch}: its pipeline has an external source or a "
+                "stream, which only goes forward. Make a new pipeline."
+            )
+        while epochs.number < epoch:
+            while not iterator.over():
+                next(iterator, None)
+            iterator.reset()
 
     def _restart(self, checkpoint: bytes) -> None:
         self._inner.restart(checkpoint)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from headrace._pipeline import checkpoints
+from headrace._pipeline.config import integer
 from headrace._pipeline.iterated import Iterated
-from headrace.plugin._epochs import Action, LastBatchPolicy, ReaderEpochs, SizedEpochs, ceil_div
+from headrace.plugin._epochs import Action, Epochs, LastBatchPolicy
 
 __all__ = ["LastBatchPolicy"]
 
@@ -57,7 +58,8 @@ class _DaliBaseIterator(Generic[Item]):
         RuntimeError: the reader is unknown, or there is no data.
     """
 
-    _even = False  # see `ReaderEpochs`
+    _misnamed: type[Exception] = KeyError  # raised when names do not match outputs
+    _even = False  # see `Epochs.of_reader`
 
     def __init__(
         self,
@@ -132,33 +134,51 @@ class _DaliBaseIterator(Generic[Item]):
             )
         for pipe in self._pipes:
             pipe.build()
+        self._check_names()
 
-    def _make_epochs(
-        self, size: int, padded: bool, policy: LastBatchPolicy
-    ) -> ReaderEpochs | SizedEpochs:
+    def _check_names(self) -> None:
+        """Refuses names that do not match the outputs of the pipelines."""
+        names = getattr(self, "output_map", None)  # of iterators written for DALI, too
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return
+        given = f"output_map has {len(names)} names ({', '.join(map(repr, names))})"
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise AssertionError(
+                f"output_map names should be distinct, but it repeats {', '.join(map(repr, repeated))}"
+            )
+        for pipe in self._pipes:
+            count = pipe.num_outputs
+            if len(names) != count:
+                raise self._misnamed(
+                    f"{given}, but the pipeline has {count} output(s): give one name per output"
+                )
+
+    def _make_epochs(self, size: int, padded: bool, policy: LastBatchPolicy) -> Epochs:
         policy = LastBatchPolicy[policy.name]  # accept the same enumeration from another module
         if self._reader_name:
-            if size != -1:
+            if integer("size", size, -1, 2**60) != -1:
                 raise AssertionError("When reader_name is provided, size should not be set")
             if padded:
                 raise AssertionError(
                     "When reader_name is provided, last_batch_padded should not be set"
                 )
             return self._reader_epochs(policy)
+        size = integer("size", size, -1, 2**60)
         if size == 0:
             raise AssertionError("Size cannot be 0")
         if size < 0:
             if len(self._pipes) != 1:
                 raise AssertionError("Negative size is supported only for a single pipeline")
-            return SizedEpochs(-1, 1, self.batch_size, LastBatchPolicy.FILL, padded)
+            return Epochs.of_size(-1, 1, self.batch_size, LastBatchPolicy.FILL, padded)
         warnings.warn(
             "Please set `reader_name` instead of `size` and `last_batch_padded` where the pipeline "
             "has a reader: with several shards, a fixed size can miss or repeat samples.",
             stacklevel=5,
         )
-        return SizedEpochs(size, len(self._pipes), self.batch_size, policy, padded)
+        return Epochs.of_size(size, len(self._pipes), self.batch_size, policy, padded)
 
-    def _reader_epochs(self, policy: LastBatchPolicy) -> ReaderEpochs:
+    def _reader_epochs(self, policy: LastBatchPolicy) -> Epochs:
         assert self._reader_name is not None
         metas = [inner.reader_meta(self._reader_name) for inner in self._inner]
         for key in (
@@ -176,21 +196,8 @@ class _DaliBaseIterator(Generic[Item]):
                     f"The readers {self._reader_name!r} of the pipelines differ in {key}: "
                     f"{[meta[key] for meta in metas]}"
                 )
-        meta = metas[0]
-        return ReaderEpochs(
-            meta["epoch_size"],
-            meta["epoch_size_padded"],
-            meta["number_of_shards"],
-            [m["shard_id"] for m in metas],
-            self.batch_size,
-            policy,
-            bool(meta["pad_last_batch"]),
-            bool(meta["stick_to_shard"]),
-            rest=meta["rest_size"],
-            first=meta["first_epoch"],
-            resplit=meta["resplit"],
-            even=self._even,
-        )
+        lanes = [meta["shard_id"] for meta in metas]
+        return Epochs.of_reader(metas[0], lanes, self.batch_size, policy, self._even)
 
     def _restore(self) -> bool:
         """Restores the position stored by `checkpoints()`, which all pipelines must agree on."""
@@ -360,7 +367,7 @@ class _DaliBaseIterator(Generic[Item]):
         return self._lanes("carry")
 
     def _lanes(self, name: str) -> Any:
-        if not isinstance(self._epochs, ReaderEpochs):
+        if self._epochs.sized:
             raise AttributeError("only iterators with `reader_name` know the shards of a reader")
         import numpy as np
 
@@ -386,7 +393,7 @@ class _DaliBaseIterator(Generic[Item]):
         if self._feed is None:
             return
         taken, self._left = self._left - self._feed.left, self._feed.left
-        self._epochs.taken += taken * self.batch_size
+        self._epochs.count(taken)
         self._inner[0].count_taken(taken)
 
     def _next(self) -> Item:
@@ -403,10 +410,9 @@ class _DaliBaseIterator(Generic[Item]):
         if action is not Action.TAKE:
             self._end_epoch()
             raise StopIteration
-        sized = isinstance(self._epochs, SizedEpochs)
         converted = []
         for i, (out, keep) in enumerate(zip(outputs, keeps, strict=True)):
-            if keep == 0 and sized:
+            if keep == 0 and self._epochs.sized:
                 continue  # the epoch ends before this pipeline's samples
             cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
@@ -481,15 +487,7 @@ class _DaliBaseIterator(Generic[Item]):
 
     def __len__(self) -> int:
         """Number of batches in an epoch; 0 if the length is not known."""
-        positions = self._epochs.positions
-        if positions < 0:
-            return 0
-        step = self.batch_size
-        if isinstance(self._epochs, SizedEpochs):
-            step *= len(self._pipes)
-        if self._epochs.policy is LastBatchPolicy.DROP:
-            return positions // step
-        return ceil_div(positions, step)
+        return self._epochs.batches
 
     def checkpoints(self) -> list[bytes]:
         """Returns one checkpoint per pipeline, including the position of this iterator.

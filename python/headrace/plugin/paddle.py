@@ -102,7 +102,7 @@ class DALIGenericIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
     Raises:
         AssertionError: arguments exclude each other, `output_map` repeats a name, or samples
             differ in shape and the level is 0.
-        KeyError: `output_map` has more names than the pipeline has outputs.
+        KeyError: `output_map` does not have one name per output.
         TypeError: Paddle does not have the element type of an output.
         ValueError: an argument has a value that is not allowed.
         RuntimeError: the reader is unknown, or there is no data.
@@ -125,8 +125,6 @@ class DALIGenericIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         entries = [(e, 0) if isinstance(e, str) else (e[0], e[1]) for e in output_map]
         self.normalized_map = dict(entries)
         self.output_map = [name for name, _ in entries]
-        if len(self.normalized_map) != len(entries):
-            raise AssertionError("output_map names should be distinct")
         super().__init__(
             pipelines,
             size,
@@ -139,12 +137,6 @@ class DALIGenericIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         )
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
-        if len(self.output_map) > len(outputs):
-            raise KeyError(
-                f"output_map has {len(self.output_map)} names "
-                f"({', '.join(map(repr, self.output_map))}), but the pipeline has {len(outputs)} "
-                "output(s)"
-            )
         return {
             name: _joined(batch, level, keep) if level else _dense(name, batch, keep)
             for (name, level), batch in zip(self.normalized_map.items(), outputs)

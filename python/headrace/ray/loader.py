@@ -10,7 +10,9 @@ from typing import Any
 
 import ray
 
+from headrace._pipeline.config import integer
 from headrace._pipeline.pipeline import Pipeline
+from headrace.plugin._loader import MOST_EPOCHS
 from headrace.ray._actor import Epoch, Item, Options, Split, Worker
 from headrace.ray._slot import Left, Slot
 
@@ -86,10 +88,8 @@ class Loader:
                 f"{type(pipeline).__name__}."
             )
         for name, value in (("actors", actors), ("prefetch", prefetch), ("world_size", world_size)):
-            if value < 1:
-                raise ValueError(f"`{name}` must be at least 1, got {value}.")
-        if not 0 <= rank < world_size:
-            raise ValueError(f"`rank` must be between 0 and {world_size - 1}, got {rank}.")
+            integer(name, value, 1, 2**31 - 1)
+        integer("rank", rank, 0, world_size - 1)
         if framework not in ("numpy", "torch"):
             raise ValueError(f"`framework` must be 'numpy' or 'torch', got {framework!r}.")
         options = Options(reader_name, drop_last, world_size > 1 if even is None else even)
@@ -143,11 +143,10 @@ class Loader:
         """Lets the next loop be this epoch; needed only to choose one.
 
         Raises:
-            ValueError: `epoch` is negative.
+            ValueError: `epoch` is negative or too large.
+            TypeError: it is not an integer.
         """
-        if epoch < 0:
-            raise ValueError(f"The number of an epoch must not be negative, got {epoch}.")
-        self._wanted = epoch
+        self._wanted = integer("epoch", epoch, 0, MOST_EPOCHS)
 
     # ---- positions -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from headrace._pipeline.pipeline import Pipeline
 from headrace.plugin._loader import LoaderBase, LoopIterator
 from headrace.plugin.base_iterator import LastBatchPolicy
 from headrace.plugin.pytorch import DALIGenericIterator
+from headrace.torch._arguments import refuse_others
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -30,7 +31,8 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
     its first batch is needed.
 
     Under `DistributedDataParallel`, give every process its own shard (``shard_id=rank,
-    num_shards=world_size``) and the same `seed`. All processes get the same number of batches.
+    num_shards=world_size``) and the same `seed`. All processes get the same number of batches. With
+    one shard and several processes, there is a warning.
 
     Args:
         pipeline: a pipeline whose reader has ``pad_last_batch=True`` and determines the epochs.
@@ -44,7 +46,8 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         pin_memory: copy outputs on the CPU to pinned memory (needs a GPU).
 
     Raises:
-        TypeError: `pipeline` is not a pipeline.
+        TypeError: `pipeline` is not a pipeline, or there is no such argument. The message for an
+            argument of a DataLoader says what to do instead.
         ValueError: `device` is not a GPU.
         RuntimeError: `device` is given, and the pipeline is built already.
     """
@@ -58,7 +61,9 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         even: bool = True,
         device: str | int | torch.device | None = None,
         pin_memory: bool = False,
+        **others: Never,
     ) -> None:
+        refuse_others("Loader", others)
         super().__init__(pipeline, reader_name, drop_last)
         self._even = even
         self._pin_memory = pin_memory

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Self
 
+from headrace._pipeline.config import NO_BATCH_SIZE
 from headrace._pipeline.debug.graph import DebugGraph
 from headrace._pipeline.debug.step import DataNodeDebug, Settings
 from headrace._pipeline.definition import Definition, output_node
@@ -45,7 +46,7 @@ class PipelineDebug(Pipeline):
         super().__init__(**kwargs)
         config = self._config
         if config.max_batch_size is None:
-            raise ValueError("The pipeline has no batch_size.")
+            raise ValueError(NO_BATCH_SIZE)
         self._function = function
         self._core = _NoEngine()
         self._pid = os.getpid()

@@ -39,6 +39,10 @@ class DataNodeDebug(DataNode):
         """The shapes of the samples, as a list of tuples."""
         return self._data.shape()
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """A function of NumPy is called with the arrays of this iteration."""
+        return function(*_arrays(args), **{name: _arrays(value) for name, value in kwargs.items()})
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self._data.__array__(dtype, copy)
 
@@ -47,6 +51,15 @@ class DataNodeDebug(DataNode):
         return f'DataNodeDebug(\n    name="{self.name}",\n    data={text})'
 
     __repr__ = __str__
+
+
+def _arrays(value: Any) -> Any:
+    """Arrays in place of the nodes in a value."""
+    if isinstance(value, DataNodeDebug):
+        return value.__array__()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_arrays, value))
+    return value
 
 
 class Settings:

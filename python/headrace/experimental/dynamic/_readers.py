@@ -9,13 +9,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from headrace import _core
 from headrace._base import docs
 from headrace._graph import calls, schema
+from headrace._pipeline.config import integer
+from headrace._pipeline.readers import Readers
 from headrace.experimental.dynamic._context import EvalContext, device
 from headrace.experimental.dynamic._data import Batch, Tensor
 from headrace.experimental.dynamic._operators import _located, _types
 from headrace.experimental.dynamic._plans import Plan
 from headrace.experimental.dynamic._rng import RNG, draw
+from headrace.plugin._epochs import LastBatchPolicy, reader_epochs
 
 _ITERATOR_ARGS = ("max_batch_size", "name", "device", "num_inputs", "enable_checkpointing")
 
@@ -64,7 +68,6 @@ class Reader:
         self._checkpoints = enable_checkpointing
         self._plan: Plan | None = None
         self._size: int | None = None  # of the batches; None: single samples
-        self._left: int | None = None  # positions of this shard's epoch that were not taken
         self._state: bytes | None = None
         self._form = ""  # how it is used: by calls, as samples or as batches
 
@@ -76,8 +79,8 @@ class Reader:
                     "Make another reader."
                 )
             return self._plan
-        if size is not None and size < 1:
-            raise ValueError(f"batch_size is {size}; it must be at least 1.")
+        if size is not None:
+            size = integer("batch_size", size, 1, 2**20)
         if size is not None and self._max is not None and size > self._max:
             raise ValueError(
                 f"batch_size is {size}, which is more than max_batch_size, {self._max}."
@@ -111,7 +114,7 @@ class Reader:
     ) -> Iterator[Any]:
         """The samples of the next epoch: tuples of tensors, or of batches if `batch_size` is given.
 
-        Readers whose outputs have names (TFRecord) give dictionaries instead of tuples. Batches all have `batch_size` samples: the last one is filled from the next epoch.
+        If the epoch has begun already (it was left early, or a state was set), these are those that are left of it. Readers whose outputs have names (TFRecord) give dictionaries instead of tuples. Batches all have `batch_size` samples: the last one is filled from the next epoch.
 
         Args:
             batch_size: samples in each batch; None: single samples.
@@ -152,34 +155,30 @@ class Reader:
         return tuple(made) if self._keys is None else dict(zip(self._keys, made, strict=True))
 
     def _iterate(self, size: int | None, plan: Plan) -> Iterator[Any]:
-        step = size or 1
-        meta = plan.engine.reader_meta(plan.node)
-        if self._left is None:
-            self._left = 0
-        self._left += self._shard_size(meta)
-        while self._left > 0:
-            self._left -= step
+        epochs, number = self._epochs(plan), None
+        while True:
+            place = epochs.find(self._meta(plan)["position"])
+            number = place[0] if number is None else number
+            if place[0] != number:
+                return
             try:
                 results = self._next(plan, size)
             except StopIteration:
                 return
             yield results
 
-    def _shard_size(self, meta: dict[str, int]) -> int:
-        """The items of the current epoch's shard."""
-        total, shards = meta["epoch_size"], meta["number_of_shards"]
-        if meta["pad_last_batch"]:
-            return meta["epoch_size_padded"] // max(shards, 1)
-        epoch = getattr(self, "_epoch", 0)
-        self._epoch = epoch + 1
-        shard = meta["shard_id"] + (0 if meta["stick_to_shard"] else epoch)
-        shard %= shards
-        return total * (shard + 1) // shards - total * shard // shards
+    def _epochs(self, plan: Plan) -> _core.Epochs:
+        """Where the epochs end. A batch belongs to the epoch of its first sample."""
+        return reader_epochs(self._meta(plan), self._size or 1, LastBatchPolicy.FILL, alone=True)
+
+    @staticmethod
+    def _meta(plan: Plan) -> dict[str, int]:
+        return plan.engine.reader_meta(plan.node)
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """Facts about the data: `epoch_size`, `number_of_shards` and so on."""
         plan = self._plan or self._engine(batch_size, None)
-        return dict(plan.engine.reader_meta(plan.node))
+        return Readers({"": self._meta(plan)}).meta("")
 
     def _enable_checkpointing(self) -> None:
         """Lets `get_state` work: a checkpoint needs it of what is registered."""
@@ -197,9 +196,7 @@ class Reader:
                 f"The reader '{self._op.name}' was initialized with checkpointing disabled. Pass "
                 "`enable_checkpointing=True` to the reader's constructor."
             )
-        return ReaderState(
-            self._plan.engine.checkpoint(), self._left or 0, getattr(self, "_epoch", 0), self._size
-        )
+        return ReaderState(self._plan.engine.checkpoint())
 
     def set_state(self, state: Any) -> None:
         """Continues from a state or from its text; only before the first iteration.
@@ -216,18 +213,13 @@ class Reader:
             )
         self._enable_checkpointing()
         self._state = found.data
-        self._epoch = found.epoch
-        self._left = found.left
 
 
 class ReaderState:
     """Where a reader stands. `str` makes a text from which `set_state` continues, too."""
 
-    def __init__(self, data: bytes, left: int, epoch: int, size: int | None) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.left = left
-        self.epoch = epoch
-        self.size = size
 
     @classmethod
     def _read(cls, state: Any) -> ReaderState:
@@ -240,17 +232,13 @@ class ReaderState:
             )
         try:
             item = json.loads(base64.b64decode(state, validate=True))
-            left, epoch, size = (item[name] for name in ("left", "epoch", "size"))
-            if not all(type(number) is int for number in (left, epoch)):
-                raise ValueError("the position of a reader is not a number")
-            return cls(base64.b64decode(item["data"], validate=True), left, epoch, size)
+            return cls(base64.b64decode(item["data"], validate=True))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"This is not the state of a reader: {error}.") from None
 
     def __str__(self) -> str:
         data = base64.b64encode(self.data).decode("ascii")
-        item = {"data": data, "left": self.left, "epoch": self.epoch, "size": self.size}
-        return base64.b64encode(json.dumps(item).encode()).decode("ascii")
+        return base64.b64encode(json.dumps({"data": data}).encode()).decode("ascii")
 
     def __repr__(self) -> str:
         return f"ReaderState({str(self)!r})"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import jax
 from jax.sharding import Sharding
 
+from headrace._pipeline.config import integer
 from headrace._pipeline.factory import pipeline_def
 from headrace.plugin.base_iterator import LastBatchPolicy
 from headrace.plugin.jax._iterator import DALIGenericIterator
@@ -97,9 +98,11 @@ def decorator(
                 return iterator(factory(*args, checkpoint=restored, **kwargs), **options)
             shards = _shards(devices, kwargs, checkpoints)
             pipelines = [factory(*args, **{**kwargs, **shard}) for shard in shards]
-            if devices is not None and options["pmap_compatible"] is None:
-                return iterator(pipelines, **{**options, "pmap_compatible": True})
-            return iterator(pipelines, sharding=sharding, **options)
+            if devices is None:
+                return iterator(pipelines, sharding=sharding, **options)
+            compatible = options["pmap_compatible"] in (None, True)
+            own = {**options, "pmap_compatible": compatible, "devices": list(devices)}
+            return iterator(pipelines, **own)
 
         return make
 
@@ -124,6 +127,7 @@ def _shards(
         )
     if "batch_size" not in kwargs:
         raise TypeError("`batch_size` is missing: the number of samples over all devices.")
+    kwargs["batch_size"] = integer("batch_size", kwargs["batch_size"], 1, 2**31 - 1)
     if kwargs["batch_size"] % count:
         raise AssertionError(
             f"`batch_size` ({kwargs['batch_size']}) must be a multiple of the number of devices ({count})."

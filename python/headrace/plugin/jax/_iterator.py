@@ -42,15 +42,19 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         pmap_compatible: the arrays have the shape (pipelines, batch, *sample shape), with one
             pipeline per device, as `jax.pmap` takes them. None: as with True if there are several
             pipelines and no `sharding`.
+        devices: without `sharding`: the device of each pipeline's batch, which moves there if it is
+            elsewhere. None: batches stay where their pipelines make them.
 
     Raises:
         AssertionError: arguments exclude each other, `output_map` repeats a name, `sharding` is not
             one, `last_batch_policy` is PARTIAL, or the batches of the pipelines differ in shape.
-        IndexError: `output_map` has more names than the pipeline has outputs.
+        IndexError: `output_map` does not have one name per output.
         ValueError: an argument has a value that is not allowed.
         RuntimeError: the reader is unknown, there is no data, or the samples of a batch differ in
             shape.
     """
+
+    _misnamed = IndexError
 
     def __init__(
         self,
@@ -64,9 +68,8 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         prepare_first_batch: bool = True,
         sharding: Sharding | None = None,
         pmap_compatible: bool | None = None,
+        devices: Sequence[jax.Device] | None = None,
     ) -> None:
-        if len(set(output_map)) != len(output_map):
-            raise AssertionError("output_map names should be distinct")
         if sharding is not None and not isinstance(sharding, Sharding):
             raise AssertionError("`sharding` should be an instance of `jax.sharding.Sharding`")
         if getattr(last_batch_policy, "name", None) == "PARTIAL":
@@ -76,6 +79,7 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         self.output_map = list(output_map)
         self._sharding = sharding
         self._pmap_compatible = pmap_compatible
+        self._devices = devices
         super().__init__(
             pipelines,
             size,
@@ -90,11 +94,6 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
     def _convert(
         self, pipe_index: int, outputs: Sequence[Any], keep: int | None
     ) -> list[jax.Array]:
-        if len(self.output_map) > len(outputs):
-            raise IndexError(
-                f"output_map has {len(self.output_map)} names ({', '.join(self.output_map)}), but "
-                f"the pipeline has {len(outputs)} output(s)"
-            )
         return [dense(batch, self._leading) for _, batch in zip(self.output_map, outputs)]
 
     @property
@@ -107,6 +106,9 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
 
     def _join(self, shards: tuple[jax.Array, ...]) -> jax.Array:
         """One array of the batches of all pipelines."""
+        if self._sharding is None and self._devices is not None:
+            pairs = zip(shards, self._devices, strict=True)
+            shards = tuple(jax.device_put(shard, device) for shard, device in pairs)
         if self._sharding is None and not self._leading:
             return shards[0]
         if any(shard.shape != shards[0].shape for shard in shards):

@@ -24,6 +24,7 @@ from headrace import _core
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 from headrace.plugin.pytorch import experimental, fn, torch_utils
 from headrace.plugin.pytorch._function import TorchPythonFunction
+from headrace.plugin.pytorch._ranks import warn_of_whole
 from headrace.plugin.pytorch._tensors import (
     current_stream,
     dense,
@@ -65,8 +66,6 @@ class _TorchIterator(_DaliBaseIterator[Item]):
         pin_memory: bool = False,
     ) -> None:
         del dynamic_shape  # shapes may change from batch to batch in any case
-        if len(set(output_map)) != len(output_map):
-            raise AssertionError("output_map names should be distinct")
         self.output_map = list(output_map)
         self._pin_memory = pin_memory
         super().__init__(
@@ -82,6 +81,7 @@ class _TorchIterator(_DaliBaseIterator[Item]):
 
     def _check_pipelines(self) -> None:
         super()._check_pipelines()
+        warn_of_whole((pipe.reader_meta(n) for pipe in self._inner for n in pipe.reader_names()), 5)
         for pipe in self._inner:
             if pipe.on_device and torch.cuda.is_available():
                 torch.cuda.init()
@@ -92,11 +92,6 @@ class _TorchIterator(_DaliBaseIterator[Item]):
         return tensor.pin_memory() if self._pin_memory and not tensor.is_cuda else tensor
 
     def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
-        if len(self.output_map) > len(outputs):
-            raise KeyError(
-                f"output_map has {len(self.output_map)} names ({', '.join(map(repr, self.output_map))}), "
-                f"but the pipeline has {len(outputs)} output(s)"
-            )
         return zip(self.output_map, outputs)
 
 
@@ -123,6 +118,7 @@ class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
 
     Raises:
         AssertionError: arguments exclude each other, or `output_map` repeats a name.
+        KeyError: `output_map` does not have one name per output.
         ValueError: an argument has a value that is not allowed.
         RuntimeError: the reader is unknown, there is no data, or the samples of a batch differ in
             shape.

@@ -12,7 +12,7 @@ from typing import Any
 from headrace import types
 from headrace.torch._compile.geometry import FILTERS, fill_of, interpolation_name
 from headrace.torch._compile.state import State, Unsupported, call
-from headrace.torch._compile.table import OWNERS, RULES, sequence, text
+from headrace.torch._compile.table import RULES, changed, owned, sequence, text
 
 Step = list[Any]
 Build = Callable[[Any, State], Step]
@@ -49,7 +49,7 @@ def step_of(transform: Any, state: State) -> Step:
     if parts is not None:
         return every(step_of(part, state) for part in parts)
     kind = type(transform)
-    if not kind.__module__.startswith(OWNERS) or kind.__name__ not in STEPS:
+    if not owned(kind) or changed(transform) or kind.__name__ not in STEPS:
         raise Unsupported(f"{text(transform)} is not done by the operator for colours and warps")
     return STEPS[kind.__name__](transform, state)
 

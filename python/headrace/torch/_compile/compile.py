@@ -8,9 +8,13 @@ import dataclasses
 import warnings
 from typing import Any
 
+import torch
+
 from headrace import fn
+from headrace._pipeline.config import integer
 from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
+from headrace.torch._arguments import pipeline_arguments, shard_of
 from headrace.torch._compile import augment, choices, convert, datasets, geometry, regions, table
 from headrace.torch._compile.report import Report, Step
 from headrace.torch._compile.state import State
@@ -39,9 +43,28 @@ class CompiledLoader(Loader):
         report: which transforms were compiled, and why others were not.
     """
 
-    def __init__(self, pipeline: Pipeline, report: Report, drop_last: bool) -> None:
-        super().__init__(pipeline, reader_name=READER, drop_last=drop_last)
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        report: Report,
+        drop_last: bool,
+        files: datasets.Files | None = None,
+        pin_memory: bool = False,
+    ) -> None:
+        super().__init__(pipeline, reader_name=READER, drop_last=drop_last, pin_memory=pin_memory)
         self.report = report
+        self._files = files  # whose targets take the place of the labels, which are numbers
+
+    def _shown(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        shown = super()._shown(batch)
+        if self._files is None:
+            return shown
+        images, numbers = shown
+        targets = self._files.targets(numbers)
+        if isinstance(targets, torch.Tensor):
+            targets = targets.to(images.device)
+            targets = targets.pin_memory() if self._pin_memory and not targets.is_cuda else targets
+        return images, targets
 
 
 def compile(
@@ -51,37 +74,58 @@ def compile(
     batch_size: int = 1,
     shuffle: bool = False,
     drop_last: bool = False,
-    num_threads: int = 4,
+    num_threads: int | None = None,
     device: Any = "cpu",
     seed: int | None = None,
-    shard_id: int = 0,
-    num_shards: int = 1,
+    shard_id: int | None = None,
+    num_shards: int | None = None,
+    pin_memory: bool = False,
+    num_workers: int | None = None,
+    prefetch_factor: int | None = None,
+    persistent_workers: bool | None = None,
     **pipeline_kwargs: Any,
 ) -> CompiledLoader:
     """Turns transforms of torchvision and a data set into a loader.
 
-    The loader yields `(images, labels)` as a DataLoader over the data set does. Its attribute
+    The loader yields `(images, targets)` as a DataLoader over the data set does. Its attribute
     `report` says which transforms were compiled.
 
     Args:
         transform: a Compose of `torchvision.transforms` or `torchvision.transforms.v2`, one of
             their transforms, or the transforms of weights (`weights.transforms()`).
-        dataset: an ImageFolder or another data set with `samples`, a Subset of one, or the path of
-            a folder with one folder per class. Transforms that it has itself are ignored.
+        dataset: an ImageFolder or DatasetFolder with torchvision's default loader, a Subset or
+            ConcatDataset of such, a list of pairs (path, target), or the path of a folder with one
+            folder per class. Its own `transform` is ignored. A class with a `__getitem__` or
+            `__len__` of its own is refused.
         batch_size, shuffle, drop_last: as in a DataLoader.
-        num_threads: threads that read, decode and transform.
+        num_threads: threads that read, decode and transform; 4 by default.
         device: where batches are made: "cpu", "cuda", "cuda:1" or a torch.device.
         seed: of the order and of the random transforms; by default a different one in each run.
-        shard_id, num_shards: which part of the data set is read, for training in parallel.
+        shard_id, num_shards: which part of the data set is read, for training in parallel. By
+            default, that of this process, if torch.distributed is initialised or torchrun has started
+            several processes. ``num_shards=1``: every process reads everything.
+        pin_memory: as in a DataLoader, for batches on the CPU.
+        num_workers: another name of `num_threads`; 0 means 1.
+        prefetch_factor: another name of `prefetch_queue_depth`.
+        persistent_workers: has no effect: threads stay from epoch to epoch.
         pipeline_kwargs: further arguments of `Pipeline`.
 
     Raises:
-        TypeError: the data set does not say where its files are, or the transforms do not return
-            tensors.
+        TypeError: the data set runs code of its own or does not say where its files are, the
+            transforms do not return tensors, or there is no such argument.
+        ValueError: an argument has a value that is not allowed.
         FileNotFoundError: there are no images.
     """
-    files, labels = datasets.files_and_labels(dataset)
-    data = Data(files, labels, shuffle, shard_id, num_shards)
+    check_transform(transform)
+    more = pipeline_arguments("compile", pipeline_kwargs)
+    if num_workers is not None:
+        if num_threads is not None:
+            raise ValueError("`num_workers` is another name of `num_threads`: give one of them.")
+        num_threads = max(integer("num_workers", num_workers, 0, 2**31 - 1), 1)
+    if prefetch_factor is not None:
+        more.setdefault("prefetch_queue_depth", prefetch_factor)
+    files = datasets.files_of(dataset)
+    data = Data(files.paths, files.labels, shuffle, *shard_of(shard_id, num_shards))
     number = device_number(device)
     report, last = analyse(transform, number)
     for step in report.python:
@@ -91,14 +135,17 @@ def compile(
         )
     pipe = Pipeline(
         batch_size=batch_size,
-        num_threads=num_threads,
+        num_threads=4 if num_threads is None else num_threads,
         device_id=number,
         seed=seed,
-        **pipeline_kwargs,
+        **more,
     )
     with pipe:
-        pipe.set_outputs(*define(transform, data, number, last, []))
-    return CompiledLoader(pipe, report, drop_last)
+        images, labels = define(transform, data, number, last, [])
+        if number is not None and not files.numbered:
+            labels = labels.gpu()
+        pipe.set_outputs(images, labels)
+    return CompiledLoader(pipe, report, drop_last, files if files.numbered else None, pin_memory)
 
 
 def explain(transform: Any) -> Report:
@@ -107,7 +154,23 @@ def explain(transform: Any) -> Report:
     Args:
         transform: as in `compile`.
     """
+    check_transform(transform)
     return analyse(transform, None)[0]
+
+
+def check_transform(transform: Any) -> None:
+    """Refuses what cannot be called.
+
+    Raises:
+        TypeError: it is neither a transform nor a list of them.
+    """
+    if callable(transform) or isinstance(transform, (list, tuple)):
+        return
+    raise TypeError(
+        f"`transform` is {transform!r}; it must be a transform, such as a Compose of "
+        "torchvision.transforms.v2, or a list of them. To compile those of a data set, pass "
+        "dataset.transform."
+    )
 
 
 def device_number(device: Any) -> int | None:
@@ -161,7 +224,7 @@ def define(
             "add ToImage (v2) or ToTensor to them"
         )
     images = state.flush()
-    return images, labels.gpu() if device is not None else labels
+    return images, labels
 
 
 def flat(transform: Any) -> list[Any]:

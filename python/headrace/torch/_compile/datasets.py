@@ -1,32 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The files and labels of a data set."""
+"""The files and targets of a data set, as a DataLoader over it would open and return them.
+
+Only data sets whose code is known are looked into: `DatasetFolder` of torchvision with its default
+loader, `Subset` and `ConcatDataset` of them, folders, and lists of pairs. Code of the user that a
+DataLoader would run is refused by name.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.data import ConcatDataset, Subset, default_collate
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
+_LARGEST = 2**31 - 1  # labels of fn.readers.file are INT32
+_WAY = (
+    "If the images and targets are as in its list `samples`, pass that list: "
+    "headrace.torch.compile(transform, dataset.samples). Otherwise use a DataLoader, or a pipeline "
+    "with fn.external_source and headrace.torch.Loader"
+)
 
-def files_and_labels(dataset: Any) -> tuple[list[str], list[int]]:
-    """The paths and labels of a data set like ImageFolder, of a subset of one, or of a folder.
+
+class Sample(NamedTuple):
+    """A file, its target, and what the data set makes of the target."""
+
+    path: Any
+    target: Any
+    transform: Callable[[Any], Any] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the target is an integer that needs no Python code."""
+        return (
+            self.transform is None
+            and type(self.target) is int
+            and -_LARGEST <= self.target <= _LARGEST
+        )
+
+
+class Files:
+    """What `compile` reads.
+
+    Attributes:
+        paths: the files.
+        labels: an integer per file: its target, or its number if targets are not integers.
+    """
+
+    def __init__(self, samples: list[Sample]) -> None:
+        self.paths = [os.fspath(sample.path) for sample in samples]
+        plain = all(sample.plain for sample in samples)
+        self.labels = [s.target for s in samples] if plain else list(range(len(samples)))
+        self._samples = None if plain else samples
+
+    @property
+    def numbered(self) -> bool:
+        """Whether labels are numbers of samples, to be replaced by `targets`."""
+        return self._samples is not None
+
+    def targets(self, numbers: torch.Tensor) -> Any:
+        """The targets of these samples, as a DataLoader collates them."""
+        assert self._samples is not None
+        found = [self._samples[number] for number in numbers.tolist()]
+        if not found:
+            return numbers
+        return default_collate([s.transform(s.target) if s.transform else s.target for s in found])
+
+
+def files_of(dataset: Any) -> Files:
+    """The files and targets of a data set like ImageFolder, of a subset of one, of a folder, or of a
+    list of pairs.
 
     Raises:
-        TypeError: the data set does not say where its files are.
+        TypeError: the data set runs code that would be left out, or does not say where its files are.
         FileNotFoundError: there are no images.
     """
     if isinstance(dataset, (str, os.PathLike)):
         found = folder(os.fspath(dataset))
+    elif isinstance(dataset, (list, tuple)):
+        found = listed(dataset)
     else:
         found = samples(dataset)
     if not found:
         raise FileNotFoundError(f"there are no images in {dataset!r}")
-    return [os.fspath(path) for path, _ in found], [label for _, label in found]
+    return Files(found)
 
 
-def folder(root: str) -> list[tuple[str, int]]:
+def folder(root: str) -> list[Sample]:
     """As ImageFolder: a folder per class, in the order of their names; files at any depth."""
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     if not classes:
@@ -35,30 +100,65 @@ def folder(root: str) -> list[tuple[str, int]]:
     for label, name in enumerate(classes):
         for path, _, files in sorted(os.walk(os.path.join(root, name), followlinks=True)):
             found += [
-                (os.path.join(path, file), label)
+                Sample(os.path.join(path, file), label)
                 for file in sorted(files)
                 if file.lower().endswith(EXTENSIONS)
             ]
     return found
 
 
-def samples(dataset: Any) -> list[tuple[str, int]]:
-    if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # torch.utils.data.Subset
+def listed(pairs: Any) -> list[Sample]:
+    """A list of pairs (path, target), such as `samples` of an ImageFolder."""
+    for number, pair in enumerate(pairs):
+        if isinstance(pair, (list, tuple)) and len(pair) == 2:
+            if isinstance(pair[0], (str, bytes, os.PathLike)):
+                continue
+        raise TypeError(
+            f"a list as data set must have pairs (path, target), but its element {number} is {pair!r}"
+        )
+    return [Sample(*pair) for pair in pairs]
+
+
+def samples(dataset: Any) -> list[Sample]:
+    if isinstance(dataset, Subset):
+        check_code(dataset, Subset)
         inner = samples(dataset.dataset)
         return [inner[int(i)] for i in dataset.indices]
-    if hasattr(dataset, "datasets"):  # torch.utils.data.ConcatDataset
-        return [sample for part in dataset.datasets for sample in samples(part)]
-    found = getattr(dataset, "samples", None)
-    if found is None:
+    if isinstance(dataset, ConcatDataset):
+        check_code(dataset, ConcatDataset)
+        parts = [samples(part) for part in dataset.datasets]
+        if list(itertools.accumulate(map(len, parts))) != list(dataset.cumulative_sizes):
+            raise TypeError("the parts of the ConcatDataset have changed in size since it was made")
+        return [sample for part in parts for sample in part]
+    from torchvision.datasets.folder import DatasetFolder, default_loader
+
+    name = type(dataset).__name__
+    if not isinstance(dataset, DatasetFolder):
+        has = "but its own code" if hasattr(dataset, "samples") else "and no list `samples`"
         raise TypeError(
-            f"{type(dataset).__name__} has no list `samples` of paths and labels, as ImageFolder "
-            "has; give such a data set, or the path of a folder with one folder per class"
+            f"{name} is not an ImageFolder or another DatasetFolder of torchvision, {has}. Pass such a "
+            "data set, the path of a folder with one folder per class, or a list of pairs (path, "
+            f"target). {_WAY if hasattr(dataset, 'samples') else ''}".rstrip()
         )
-    loader = getattr(dataset, "loader", None)
-    if loader is not None and getattr(loader, "__name__", "") != "default_loader":
+    check_code(dataset, DatasetFolder)
+    if dataset.loader is not default_loader:
         raise TypeError(
-            f"{type(dataset).__name__} opens its files with {loader!r}; only torchvision's "
-            "default_loader can be replaced"
+            f"{name} opens its files with {dataset.loader!r}, which would be left out: only "
+            f"torchvision's default_loader can be replaced. {_WAY}"
         )
-    target = getattr(dataset, "target_transform", None)
-    return [(path, int(target(label) if target else label)) for path, label in found]
+    return [Sample(path, target, dataset.target_transform) for path, target in dataset.samples]
+
+
+def check_code(dataset: Any, base: type) -> None:
+    """Refuses a subclass of `base` that changes what a DataLoader gets.
+
+    Raises:
+        TypeError: it does.
+    """
+    kind = type(dataset)
+    for name in ("__getitem__", "__getitems__", "__len__", "__getattribute__"):
+        if getattr(kind, name, None) is not getattr(base, name, None):
+            raise TypeError(
+                f"{kind.__name__} has its own {name}, which a DataLoader would call and a compiled "
+                f"loader would not. {_WAY}"
+            )

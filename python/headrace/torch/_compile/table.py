@@ -39,11 +39,28 @@ def find(transform: Any) -> Rule:
         Unsupported: there is none.
     """
     kind = type(transform)
-    if not kind.__module__.startswith(OWNERS):
+    if not owned(kind):
         raise Unsupported("it is not a transform of torchvision")
+    if changed(transform):
+        raise Unsupported("it has hooks, or methods of its own")
     if kind.__name__ not in RULES:
         raise Unsupported("no operator does the same")
     return RULES[kind.__name__]
+
+
+def owned(kind: type) -> bool:
+    """Whether a class is one of torchvision or PyTorch, not one that is derived from it elsewhere."""
+    return any(f"{kind.__module__}.".startswith(f"{owner}.") for owner in OWNERS)
+
+
+def changed(transform: Any) -> bool:
+    """Whether this object does something else than its class says."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks")
+    own = vars(transform) if hasattr(transform, "__dict__") else {}
+    return any(own.get(name) for name in hooks) or any(
+        callable(value) and callable(getattr(type(transform), name, None))
+        for name, value in own.items()
+    )
 
 
 def text(transform: Any) -> str:
@@ -97,8 +114,8 @@ def strict(transforms: Any, state: State) -> None:
 def sequence(transform: Any) -> list[Any] | None:
     """The transforms of a container that runs them one after the other; otherwise None."""
     kind = type(transform)
-    if kind.__name__ == "Compose" and kind.__module__.startswith(OWNERS):
+    if kind.__name__ == "Compose" and owned(kind) and not changed(transform):
         return list(transform.transforms)
-    if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
+    if kind.__name__ == "Sequential" and owned(kind) and not changed(transform):
         return list(transform)
     return list(transform) if kind in (list, tuple) else None
