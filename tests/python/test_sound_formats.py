@@ -225,6 +225,17 @@ def test_adpcm(code: str, channels: int) -> None:
         assert len(cut) >= 2 * len(want) // blocks
 
 
+@pytest.mark.parametrize("at", range(22, 50, 2))
+def test_a_table_of_its_own(at: int) -> None:
+    """A WAV file repeats Microsoft's table of weights; one with other weights is refused, not decoded wrongly."""
+    data = sounds.adpcm("ms", 1, 256, 2, seed=1)
+    file = bytearray(sounds.adpcm_wav("ms", 1, 256, data))
+    assert file[12:16] == b"fmt " and file[20:22] == b"\2\0"
+    file[20 + at] ^= 1
+    with pytest.raises(RuntimeError, match="Microsoft's ADPCM with a table of 7 predictors"):
+        decode([bytes(file)])
+
+
 @pytest.mark.parametrize("blocks", [12, 700])
 @pytest.mark.parametrize("code", ["ima", "ms"])
 def test_parts(code: str, blocks: int, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { IMA_STEPS = 89, MS_PREDICTORS = 7, QT_BYTES = 34, QT_FRAMES = 64 };
+enum { IMA_STEPS = 89, QT_BYTES = 34, QT_FRAMES = 64 };
 
 int64_t hr_adpcm_block_frames(hr_audio_code code, int32_t channels, size_t bytes)
 {
@@ -92,7 +92,10 @@ static bool qt_block(const uint8_t *b, int64_t frames, int32_t channels, int16_t
 
 /* ---- Microsoft ---- */
 
-static int16_t ms_next(const int32_t *weights, int32_t *delta, const int16_t *last,
+const int16_t hr_adpcm_ms_weights[HR_ADPCM_MS_PREDICTORS][2] = {
+    {256, 0}, {512, -256}, {0, 0}, {192, 64}, {240, 0}, {460, -208}, {392, -232}};
+
+static int16_t ms_next(const int16_t *weights, int32_t *delta, const int16_t *last,
                        const int16_t *before, uint32_t code)
 {
     static const int16_t moves[16] = {230, 230, 230, 230, 307, 409, 512, 614,
@@ -107,20 +110,18 @@ static int16_t ms_next(const int32_t *weights, int32_t *delta, const int16_t *la
 
 static bool ms_block(const uint8_t *b, int64_t frames, int32_t channels, int16_t *dst)
 {
-    static const int32_t weights[MS_PREDICTORS][2] = {{256, 0}, {512, -256}, {0, 0},     {192, 64},
-                                                      {240, 0}, {460, -208}, {392, -232}};
     const uint8_t *codes = b + 7 * channels;
     for (int32_t k = 0; k < channels; k++) {
         const uint8_t *state = b + channels + 2 * k;
         int32_t delta = (int16_t)hr_get_le16(state);
-        if (b[k] >= MS_PREDICTORS || delta < 0)
+        if (b[k] >= HR_ADPCM_MS_PREDICTORS || delta < 0)
             return false;
         dst[channels + k] = (int16_t)hr_get_le16(state + 2 * channels);
         dst[k] = (int16_t)hr_get_le16(state + 4 * channels);
         for (int64_t i = 2; i < frames; i++) {
             const int64_t n = (i - 2) * channels + k;
             int16_t *to = dst + i * channels + k;
-            *to = ms_next(weights[b[k]], &delta, to - channels, to - 2 * channels,
+            *to = ms_next(hr_adpcm_ms_weights[b[k]], &delta, to - channels, to - 2 * channels,
                           n % 2 ? codes[n / 2] & 15 : codes[n / 2] >> 4);
         }
     }

@@ -6,6 +6,9 @@
 
 #include "codecs/audio/audio.h"
 
+#define HR_ADPCM_MS_PREDICTORS 7
+extern const int16_t hr_adpcm_ms_weights[HR_ADPCM_MS_PREDICTORS][2]; /* Microsoft's */
+
 /* Frames of a block of `bytes` bytes, which may be cut; 0: it is too short for one. */
 int64_t hr_adpcm_block_frames(hr_audio_code code, int32_t channels, size_t bytes);
 /* Decodes `count` frames from frame `first` on. `src` has the audio->length bytes of the samples;

@@ -160,6 +160,20 @@ static hr_audio_code wav_code(parser *p, uint64_t tag, uint64_t bits)
     }
 }
 
+/* The header repeats Microsoft's weights, and could state others. */
+static hr_status check_weights(const parser *p, const uint8_t *b, uint64_t size, hr_error *error)
+{
+    const int16_t *known = hr_adpcm_ms_weights[0];
+    const uint64_t count = hr__audio_get(b + 20, 2, p->box->big);
+    bool same = count == HR_ADPCM_MS_PREDICTORS && size >= 22 + 4 * count;
+    for (uint64_t i = 0; same && i < 2 * count; i++)
+        same = (int16_t)hr__audio_get(b + 22 + 2 * i, 2, p->box->big) == known[i];
+    return same ? HR_STATUS_OK
+                : hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                          "WAV: Microsoft's ADPCM with a table of %llu predictors of its own",
+                          (unsigned long long)count);
+}
+
 static hr_status take_fmt(parser *p, const uint8_t *b, uint64_t size, hr_error *error)
 {
     bool big = p->box->big;
@@ -173,6 +187,8 @@ static hr_status take_fmt(parser *p, const uint8_t *b, uint64_t size, hr_error *
                             (int64_t)hr__audio_get(b + 4, 4, big), error));
     if (code != HR_AUDIO_CODE_IMA && code != HR_AUDIO_CODE_MS)
         return HR_STATUS_OK;
+    if (code == HR_AUDIO_CODE_MS && size >= 22)
+        HR_TRY(check_weights(p, b, size, error));
     return set_blocks(p, hr__audio_get(b + 12, 2, big),
                       size >= 20 ? hr__audio_get(b + 18, 2, big) : 0, error);
 }
