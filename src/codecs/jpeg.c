@@ -51,6 +51,7 @@ static hr_status read_frame(const hr_jpeg_segment *s, hr_image_info *info, hr_er
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d components; 1, 3 and 4 are supported",
                        components);
     info->channels = components == 1 ? 1 : 3;
+    info->components = components;
     info->bits = 8;
     return HR_STATUS_OK;
 }
