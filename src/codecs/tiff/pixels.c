@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 #include "codecs/tiff/pixels.h"
 
+#include "codecs/bytes.h"
 #include "core/core.h"
 
 #include <string.h>
@@ -148,13 +149,6 @@ static uint32_t integer_value(const hr_tiff *t, const uint8_t *row, size_t i)
     return t->bits == 8 ? row[i] : packed_value(row, i, t->bits);
 }
 
-/* The level that fills `bits` bits. */
-static uint32_t fill_bits(uint32_t v, uint32_t from, uint32_t bits)
-{
-    uint32_t top = (1u << from) - 1;
-    return from == bits ? v : (v * ((1u << bits) - 1) + top / 2) / top;
-}
-
 /* `n` samples from sample `x` of the row, to every `step`-th element from dst[first]. Indices of
  * palettes stay as they are. */
 static void unpack(const hr_tiff_pixels *p, const uint8_t *row, size_t x, size_t n, size_t first,
@@ -173,10 +167,10 @@ static void unpack(const hr_tiff_pixels *p, const uint8_t *row, size_t x, size_t
             float v = float_value(t, row, x + i);
             memcpy(dst, &v, sizeof v);
         } else if (bits == 16) {
-            uint16_t v = (uint16_t)fill_bits(integer_value(t, row, x + i), from, bits);
+            uint16_t v = (uint16_t)hr_fill_bits(integer_value(t, row, x + i), from, bits);
             memcpy(dst, &v, sizeof v);
         } else {
-            *dst = (uint8_t)fill_bits(integer_value(t, row, x + i), from, bits);
+            *dst = (uint8_t)hr_fill_bits(integer_value(t, row, x + i), from, bits);
         }
     }
 }
