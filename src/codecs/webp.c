@@ -20,6 +20,7 @@ enum {
     EXTENDED = 10,         /* bytes of VP8X */
     EXTENDED_ALPHA = 0x10, /* its flag */
     MARGIN = 4,
+    ALPHA_CHANNELS = 4,
     LOSSLESS = 2,             /* WebPBitstreamFeatures.format */
     LOSSLESS_PIXELS = 1 << 15 /* per byte */
 };
@@ -194,6 +195,15 @@ static hr_window with_margin(const hr_image_info *info, hr_window w)
     return wide;
 }
 
+/* Whether the alpha of a row depends on the rows above it, which libwebp forgets where they are not
+ * part of a crop: the filter of the alpha plane may predict the first value of a row from them. */
+static bool alpha_needs_rows_above(const uint8_t *bytes, size_t size)
+{
+    WebPBitstreamFeatures features;
+    return WebPGetFeatures(bytes, size, &features) == VP8_STATUS_OK && features.has_alpha &&
+           features.format != LOSSLESS;
+}
+
 /* Bytes that libwebp keeps for the whole picture: four per pixel of a lossless file, one (alpha) of
  * a lossy one. */
 static size_t memory_of(const uint8_t *bytes, size_t size, const hr_image_info *info)
@@ -235,6 +245,10 @@ static hr_status decode_window(const uint8_t *bytes, size_t size, const hr_image
 {
     hr_window w = request->window, wide = with_margin(info, w);
     int32_t channels = request->channels;
+    if (channels == ALPHA_CHANNELS && alpha_needs_rows_above(bytes, size)) {
+        wide.h += wide.y;
+        wide.y = 0;
+    }
     if (wide.h == w.h && wide.w == w.w)
         return decode_into(bytes, size, info, w, channels, request->dst, request->stride, arena,
                            error);

@@ -7,7 +7,8 @@ from __future__ import annotations
 import functools
 import re
 
-import image_matrix_tiff  # noqa: F401 (enters its cases)
+import image_matrix_others  # noqa: F401 (enters its cases)
+import image_matrix_tiff  # noqa: F401
 import numpy as np
 import pytest
 from headrace import Pipeline, fn, types
