@@ -36,6 +36,7 @@ typedef struct hr_image_info {
     int32_t pages;         /* in the file: pages of TIFF, frames of WebP and PNG; 0 means 1 */
     int32_t others;        /* of these, how many are pictures that this page does not show */
     bool progressive;      /* JPEG: a progressive file, Huffman-coded */
+    bool lossless;         /* JPEG: predictions, Huffman-coded */
     bool luma;             /* of colours, the file holds luma, which is what one channel means */
     bool refused;          /* `open` or `read` rejected the file, so `decode` need not try the same
                               method */

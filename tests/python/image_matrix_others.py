@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from image_matrix import Case, format_of, levels
+from image_matrix import Case, format_of, levels, rgb_of_cmyk
 from jpeg2000s import GREY, SYCC, codestream, jp2
+from lossless_jpegs import lossless
 from PIL import Image
 
 HEIGHT, WIDTH = 13, 21
@@ -235,10 +236,31 @@ def jpeg_cases() -> Iterator[Case]:
         yield Case("RGB", title, "8", data, opened(data, "RGB"), slack=1.1 / 255)
         data = saved(Image.fromarray(smooth(4), "CMYK"), "JPEG", progressive=progressive)
         yield Case("CMYK", title, "8", data, opened(data, "RGB"), slack=2.1 / 255)
+    yield from lossless_cases()
     frame = grey.index(b"\xff\xc2") if b"\xff\xc2" in grey else 0
     for bits in (12,):
         data = grey[: frame + 4] + bytes([bits]) + grey[frame + 5 :]
         yield Case("grey", "progressive", str(bits), data, None, f"{bits} bits|precision {bits}")
+
+
+def lossless_cases() -> Iterator[Case]:
+    """Of all predictors, by our own encoder. Pillow reads those of 8 bits."""
+    kinds = {"grey": 1, "RGB": 3, "CMYK": 4}
+    for (colours, count), bits in itertools.product(kinds.items(), (2, 5, 8, 10, 12, 15, 16)):
+        for predictor, (restart, apart) in itertools.product(range(1, 8), ((0, False), (3, True))):
+            values, unit = levels(str(bits), (HEIGHT, WIDTH, count), predictor)
+            data = lossless(values, bits, predictor, restart=restart, apart=apart)
+            if count == 4:
+                unit = rgb_of_cmyk(unit)
+            exact = count < 4 and (bits >= 8 or 255 % (2**bits - 1) == 0)
+            detail = f"{predictor=}, {restart=}, {apart=}"
+            slack = 1.2e-5 if exact else 1.6 / 255
+            yield Case(colours, "lossless", str(bits), data, unit, slack=slack, detail=detail)
+    values, _ = levels("8", (HEIGHT, WIDTH, 3), 1)
+    refused = {"subsampled": {"sampling": 0x21}, "whole rows": {"interval": 5}}
+    for what, options in refused.items():
+        data = lossless(values, 8, 1, **options)
+        yield Case("RGB", "lossless", "8", data, None, what, detail=what)
 
 
 @format_of("WebP")
