@@ -107,6 +107,9 @@ hr_status hr_image_probe_page(const uint8_t *bytes, size_t size, int32_t page, i
                               hr_image_info *info, hr_error *error);
 /* For codecs, in `header`: fails if info->page is not one of the file's pages. */
 hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others, hr_error *error);
+/* Warns, if the file has pictures that are left out. `advice`: what the user can do, or "". */
+hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr_task *task,
+                               hr_error *error);
 /* Whether decoding may take `bytes` of memory for a file of `size` bytes: HR_IMAGE_MEMORY. */
 hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error);
 /* Counts `bytes` that a library takes to decode the file; hr_arena_uncount gives them back. Fails

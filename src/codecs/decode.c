@@ -77,6 +77,15 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
     return hr_image_probe_page(bytes, size, 0, max_pixels, info, error);
 }
 
+hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr_task *task,
+                               hr_error *error)
+{
+    if (info->others == 0)
+        return HR_STATUS_OK;
+    return hr_task_warn(task, error, "the file has %d more %s, which are left out%s", info->others,
+                        info->codec->paged ? "pages" : "frames", advice);
+}
+
 hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error)
 {
     if (bytes <= HR_IMAGE_MEMORY || (bytes - HR_IMAGE_MEMORY) / HR_IMAGE_MEMORY_PER_BYTE <= size)

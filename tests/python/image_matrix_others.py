@@ -199,7 +199,7 @@ def jpeg2000_cases() -> Iterator[Case]:
             yield Case(colours, "reversible", str(depth), data, unit, slack=slack, detail=f"{wrapped=}")
     mixed = [levels(str(bits), (HEIGHT, WIDTH), bits) for bits in (8, 12, 5)]
     data = codestream([values.astype(int) for values, _ in mixed], [8, 12, 5])
-    yield Case("RGB", "reversible", "8, 12 and 5", data, np.stack([unit for _, unit in mixed], -1))
+    yield Case("RGB", "reversible", "mixed", data, np.stack([unit for _, unit in mixed], -1))
     for bits in (8, 12):
         smooth = np.add.outer(np.arange(64), np.arange(48)) * (2**bits - 1) // 110
         data = codestream([smooth, smooth // 2, smooth // 3], bits, irreversible=True, rates=(4,))

@@ -178,7 +178,8 @@ def jpeg_case(
     if detail == "planar":
         fields[530] = (3, [1, 1])
     data = pages([(blocks, (24, 24, samples), photometric, 7, fields)])
-    return Case(colours, "JPEG", "8", data, pixels, slack=3 / 255, detail=detail)
+    title = "JPEG, planes" if detail == "planar" else "JPEG"
+    return Case(colours, title, "8", data, pixels, slack=3 / 255, detail=detail)
 
 
 def fax_cases() -> Iterator[Case]:

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
+import sys
+from pathlib import Path
 
 import image_matrix_others  # noqa: F401 (enters its cases)
 import image_matrix_tiff  # noqa: F401
@@ -15,6 +18,7 @@ from headrace import Pipeline, fn, types
 from image_matrix import FORMATS, Case
 
 BATCH = 64
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @functools.cache
@@ -82,3 +86,11 @@ def test_refusals(name: str) -> None:
             assert re.search(case.error, str(error)), f"{case}: {error}"
         else:
             pytest.fail(f"{case}: is read, but {case.error!r} was expected")
+
+
+def test_the_page_is_current() -> None:
+    """docs/image-formats.md lists what these tests read."""
+    sys.path.insert(0, str(ROOT / "tools" / "docs"))
+    formats = importlib.import_module("formats")
+    text = formats.PAGE.read_text("utf-8")
+    assert text == formats.made(text), "run tools/docs/formats.py"

@@ -98,13 +98,14 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_p
 {
     HR_TRY(open_picture(c, args, hr_image_probe_page, out, error));
     const hr_image_info *info = &(*out)->info;
-    if (args->page >= 0 || args->all_pages || info->others == 0)
+    if (args->page >= 0 || args->all_pages)
         return HR_STATUS_OK;
-    return hr_task_warn(c->task, error,
-                        "the file has %d more %s, which are left out: choose one with `page`%s",
-                        info->others, info->codec->paged ? "pages" : "frames",
-                        info->codec->paged ? ", or take all with `all_pages=True`"
-                                           : "=0, the only one that can be decoded");
+    return hr_image_warn_others(
+        info,
+        info->codec->paged
+            ? ": choose one with `page`, or take all with `all_pages=True`"
+            : ": `page=0` says that the first is meant, the only one that can be decoded",
+        c->task, error);
 }
 
 static hr_status start_program(hr_image_program *program, hr_decode_picture *picture,
