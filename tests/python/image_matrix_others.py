@@ -42,7 +42,15 @@ PNG_COLOURS = {
     "grey and alpha": (4, 2, (8, 16)),
     "RGB and alpha": (6, 4, (8, 16)),
 }
-PASSES = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
+PASSES = [
+    (0, 0, 8, 8),
+    (0, 4, 8, 8),
+    (4, 0, 8, 4),
+    (0, 2, 4, 4),
+    (2, 0, 4, 2),
+    (0, 1, 2, 2),
+    (1, 0, 2, 1),
+]
 
 
 def chunk(name: bytes, data: bytes) -> bytes:
@@ -56,7 +64,13 @@ def png(samples: np.ndarray, kind: int, bits: int, interlaced: bool, *chunks: by
     rows = [b"\0" + row for part in parts if part.size for row in packed(part, bits)]
     header = struct.pack(">IIBBBBB", width, height, bits, kind, 0, 0, interlaced)
     body = chunk(b"IDAT", zlib.compress(b"".join(rows)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + b"".join(chunks) + body + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + b"".join(chunks)
+        + body
+        + chunk(b"IEND", b"")
+    )
 
 
 @format_of("PNG")
@@ -87,8 +101,12 @@ def png_cases() -> Iterator[Case]:
 @format_of("PNM")
 def pnm_cases() -> Iterator[Case]:
     for colours, count in (("grey", 1), ("RGB", 3)):
-        for top, plain in itertools.product((1, 15, 100, 255, 256, 1023, 4095, 65535), (False, True)):
-            values = np.random.default_rng(top).integers(0, top, (HEIGHT, WIDTH, count), endpoint=True)
+        for top, plain in itertools.product(
+            (1, 15, 100, 255, 256, 1023, 4095, 65535), (False, True)
+        ):
+            values = np.random.default_rng(top).integers(
+                0, top, (HEIGHT, WIDTH, count), endpoint=True
+            )
             kind = (2 if count == 1 else 3) + (0 if plain else 3)
             head = b"P%d\n# a comment\n%d %d\n%d\n" % (kind, WIDTH, HEIGHT, top)
             text = " ".join(map(str, values.ravel())).encode()
@@ -98,12 +116,17 @@ def pnm_cases() -> Iterator[Case]:
             yield Case(colours, title, f"0 to {top}", data, values / top, slack=slack)
     bits = np.random.default_rng(0).integers(0, 2, (HEIGHT, WIDTH, 1))
     head = b"P%d %d %d\n"
-    for kind, body in ((1, "".join(map(str, bits.ravel())).encode()), (4, b"".join(packed(bits, 1)))):
+    for kind, body in (
+        (1, "".join(map(str, bits.ravel())).encode()),
+        (4, b"".join(packed(bits, 1))),
+    ):
         data = head % (kind, WIDTH, HEIGHT) + body
         yield Case("black and white", "binary" if kind == 4 else "plain", "1", data, 1.0 - bits)
     for magic in (b"P7\nWIDTH 1\n", b"PF\n1 1\n-1\n"):
         name = "any (PAM)" if magic[1:2] == b"7" else "RGB (PFM)"
-        yield Case(name, "binary", "any", magic + bytes(99), None, "not an image format that this build")
+        yield Case(
+            name, "binary", "any", magic + bytes(99), None, "not an image format that this build"
+        )
 
 
 # ---- BMP -----------------------------------------------------------------------------------------
@@ -119,7 +142,18 @@ def bmp(
     start = 54 + len(extra)
     height = -HEIGHT if top_down else HEIGHT
     header = struct.pack(
-        "<IiiHHIIiiII", 40, WIDTH, height, 1, bits, compression, len(body), 0, 0, len(palette) // 4, 0
+        "<IiiHHIIiiII",
+        40,
+        WIDTH,
+        height,
+        1,
+        bits,
+        compression,
+        len(body),
+        0,
+        0,
+        len(palette) // 4,
+        0,
     )
     return b"BM" + struct.pack("<IHHI", start + len(body), 0, 0, start) + header + extra + body
 
@@ -147,7 +181,13 @@ def bmp_cases() -> Iterator[Case]:
             unit = table[index[..., 0], 2::-1] / 255
             pixels = unit if name == "palette" else unit[..., :1]
             rows = packed(index, bits)
-            yield Case(name, "none", str(bits), bmp(rows, bits, palette=table.tobytes(), top_down=top_down), pixels)
+            yield Case(
+                name,
+                "none",
+                str(bits),
+                bmp(rows, bits, palette=table.tobytes(), top_down=top_down),
+                pixels,
+            )
             if bits in (4, 8) and not top_down:
                 data = bmp([], bits, compression=1 if bits == 8 else 2, palette=table.tobytes(),
                            body=run_lengths(index[..., 0], bits))  # fmt: skip
@@ -162,12 +202,22 @@ def bmp_cases() -> Iterator[Case]:
             unit = np.stack([(values & m) / m for m in used], -1)
             rows = [row.astype(f"<u{bits // 8}").tobytes() for row in values]
             data = bmp(rows, bits, compression=3 if given else 0, masks=given, top_down=top_down)
-            yield Case("RGB", "bit fields" if given else "none", str(bits), data, unit, slack=1.01 / 255, detail=str(given))
+            yield Case(
+                "RGB",
+                "bit fields" if given else "none",
+                str(bits),
+                data,
+                unit,
+                slack=1.01 / 255,
+                detail=str(given),
+            )
     colours = rng.integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
     data = bmp([row.tobytes() for row in colours], 24)
     yield Case("RGB", "none", "24", data, colours[..., ::-1] / 255)
     for compression, name in ((4, "JPEG"), (5, "PNG")):
-        yield Case("RGB", name, "24", bmp([], 24, compression=compression, body=bytes(999)), None, "BMP: ")
+        yield Case(
+            "RGB", name, "24", bmp([], 24, compression=compression, body=bytes(999)), None, "BMP: "
+        )
 
 
 # ---- JPEG 2000 -----------------------------------------------------------------------------------
@@ -176,15 +226,22 @@ def bmp_cases() -> Iterator[Case]:
 @format_of("JPEG 2000")
 def jpeg2000_cases() -> Iterator[Case]:
     kinds = {"grey": 1, "grey and alpha": 2, "RGB": 3, "RGB and alpha": 4, "YCbCr": 3}
-    for (colours, count), depth in itertools.product(kinds.items(), [*range(1, 17), "signed 8", "signed 12"]):
+    for (colours, count), depth in itertools.product(
+        kinds.items(), [*range(1, 17), "signed 8", "signed 12"]
+    ):
         bits, signed = int(str(depth).split()[-1]), "signed" in str(depth)
         values, unit = levels(str(bits), (HEIGHT, WIDTH, count), bits)
-        planes = [values[..., k].astype(int) - (2 ** (bits - 1) if signed else 0) for k in range(count)]
+        planes = [
+            values[..., k].astype(int) - (2 ** (bits - 1) if signed else 0) for k in range(count)
+        ]
         slack = 1.2e-5 if bits >= 8 or 255 % (2**bits - 1) == 0 else 0.51 / 255
         if colours == "YCbCr":
             if bits < 8:
                 continue
-            y, u, v = np.moveaxis(unit, -1, 0) - np.array([0, *[2 ** (bits - 1) / (2**bits - 1)] * 2])[:, None, None]
+            y, u, v = (
+                np.moveaxis(unit, -1, 0)
+                - np.array([0, *[2 ** (bits - 1) / (2**bits - 1)] * 2])[:, None, None]
+            )
             # as DALI does, with the factors of YUV
             rgb = [y + 1.14 * v, y - 0.395 * u - 0.581 * v, y + 2.032 * u]
             unit, slack = np.clip(np.stack(rgb, -1), 0, 1), 1.01 / 255
@@ -196,7 +253,9 @@ def jpeg2000_cases() -> Iterator[Case]:
             data = jp2(stream, space, channels=channels) if wrapped else stream
             if colours == "YCbCr" and not wrapped:
                 continue
-            yield Case(colours, "reversible", str(depth), data, unit, slack=slack, detail=f"{wrapped=}")
+            yield Case(
+                colours, "reversible", str(depth), data, unit, slack=slack, detail=f"{wrapped=}"
+            )
     mixed = [levels(str(bits), (HEIGHT, WIDTH), bits) for bits in (8, 12, 5)]
     data = codestream([values.astype(int) for values, _ in mixed], [8, 12, 5])
     yield Case("RGB", "reversible", "mixed", data, np.stack([unit for _, unit in mixed], -1))
@@ -205,7 +264,9 @@ def jpeg2000_cases() -> Iterator[Case]:
         data = codestream([smooth, smooth // 2, smooth // 3], bits, irreversible=True, rates=(4,))
         unit = np.stack([smooth, smooth // 2, smooth // 3], -1) / (2**bits - 1)
         yield Case("RGB", "irreversible", str(bits), data, unit, slack=0.02)
-    yield Case("RGB", "reversible", "24", codestream([smooth.astype(int) << 12] * 3, 24), None, "24 bits")
+    yield Case(
+        "RGB", "reversible", "24", codestream([smooth.astype(int) << 12] * 3, 24), None, "24 bits"
+    )
 
 
 # ---- JPEG and WebP -------------------------------------------------------------------------------
@@ -230,7 +291,9 @@ def jpeg_cases() -> Iterator[Case]:
         grey = saved(Image.fromarray(smooth(1)[..., 0]), "JPEG", progressive=progressive)
         yield Case("grey", title, "8", grey, opened(grey, "L"), slack=1.1 / 255)
         for sub in ("4:4:4", "4:2:2", "4:2:0"):
-            data = saved(Image.fromarray(smooth(3)), "JPEG", subsampling=sub, progressive=progressive)
+            data = saved(
+                Image.fromarray(smooth(3)), "JPEG", subsampling=sub, progressive=progressive
+            )
             yield Case("YCbCr", title, "8", data, opened(data, "RGB"), slack=1.1 / 255, detail=sub)
         data = saved(Image.fromarray(smooth(3)), "JPEG", keep_rgb=True, progressive=progressive)
         yield Case("RGB", title, "8", data, opened(data, "RGB"), slack=1.1 / 255)
@@ -265,11 +328,11 @@ def lossless_cases() -> Iterator[Case]:
 
 @format_of("WebP")
 def webp_cases() -> Iterator[Case]:
-    for mode, lossless, frames in itertools.product(("RGB", "RGBA"), (False, True), (1, 3)):
+    for mode, exact, frames in itertools.product(("RGB", "RGBA"), (False, True), (1, 3)):
         images = [Image.fromarray(np.roll(smooth(len(mode)), i, 0), mode) for i in range(frames)]
         options = {"save_all": True, "append_images": images[1:]} if frames > 1 else {}
-        data = saved(images[0], "WEBP", lossless=lossless, exact=True, **options)
+        data = saved(images[0], "WEBP", lossless=exact, exact=True, **options)
         pixels = opened(data, "RGBA" if data[12:16] == b"VP8X" and data[20] & 16 else mode)
-        title = ("lossless" if lossless else "lossy") + (", animated" if frames > 1 else "")
+        title = ("lossless" if exact else "lossy") + (", animated" if frames > 1 else "")
         colours = "RGB" if pixels.shape[2] == 3 else "RGB and alpha"
         yield Case(colours, title, "8", data, pixels, slack=1e-6)

@@ -164,7 +164,9 @@ def jpeg_cases() -> Iterator[Case]:
     yield Case("CMYK", "JPEG", "8", whole, pixels, slack=3 / 255)
     four = saved(Image.fromarray(picture, "CMYK"), "JPEG", quality=90)
     refused = jpeg_case("RGB and alpha", RGB, [four], 4, planes)
-    yield Case("RGB and alpha", "JPEG", "8", refused.data, None, "beside the colours", detail="not planar")
+    yield Case(
+        "RGB and alpha", "JPEG", "8", refused.data, None, "beside the colours", detail="not planar"
+    )
     for bits in (12, 16):
         fields = {258: (3, [bits])}
         data = pages([([blocks[0]], (24, 24, 1), BLACK_IS_ZERO, 7, fields)])

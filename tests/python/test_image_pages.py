@@ -65,7 +65,9 @@ def test_a_page_for_each_sample() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "what"), [(TIFF, "pages"), (WEBP, "frames"), (PNG, "frames")], ids=["TIFF", "WebP", "PNG"]
+    ("data", "what"),
+    [(TIFF, "pages"), (WEBP, "frames"), (PNG, "frames")],
+    ids=["TIFF", "WebP", "PNG"],
 )
 def test_pages_that_are_left_out(data: bytes, what: str) -> None:
     """The first is taken, with a warning; strict=True makes it an error; page=0 says that it is meant."""
@@ -77,7 +79,11 @@ def test_pages_that_are_left_out(data: bytes, what: str) -> None:
     found, warnings = run(data, strict=True, page=0)
     np.testing.assert_array_equal(found, PICTURES[0])
     assert not warnings
-    for name, kwargs in {"image_crop": {"crop": (4, 6)}, "image_random_crop": {}, "image_slice": {}}.items():
+    for name, kwargs in {
+        "image_crop": {"crop": (4, 6)},
+        "image_random_crop": {},
+        "image_slice": {},
+    }.items():
         with pytest.raises(RuntimeError, match="left out"):
             run(data, getattr(fn.decoders, name), strict=True, **kwargs)
     assert run(data, fn.peek_image_shape, strict=True)[0].tolist() == [23, 31, 3]
@@ -93,8 +99,12 @@ def test_all_pages() -> None:
     with pipe:
         files = fn.external_source(lambda: [np.frombuffer(TIFF, np.uint8)])
         frames = fn.decoders.image(files, all_pages=True)
-        cut = fn.decoders.image_slice(files, all_pages=True, start=[3, 5], shape=[7, 11], axes=[0, 1])
-        crop = fn.decoders.image_crop(files, all_pages=True, crop=(7, 11), crop_pos_x=0, crop_pos_y=0)
+        cut = fn.decoders.image_slice(
+            files, all_pages=True, start=[3, 5], shape=[7, 11], axes=[0, 1]
+        )
+        crop = fn.decoders.image_crop(
+            files, all_pages=True, crop=(7, 11), crop_pos_x=0, crop_pos_y=0
+        )
         some = fn.decoders.image_random_crop(files, all_pages=True, seed=5)
         one = fn.decoders.image_random_crop(files, page=1, seed=5)
         shape = fn.peek_image_shape(files, all_pages=True)

@@ -48,9 +48,16 @@ def test_a_point_transform() -> None:
 
 def test_colours() -> None:
     """Red, green and blue, unless a marker says YCbCr."""
-    for before, ids in ((b"", b"\1\2\3\4"), (b"", b"RGB\4"), (ADOBE + b"\0", b"\1\2\3\4"), (b"", b"\0\1\2\3")):
+    for before, ids in (
+        (b"", b"\1\2\3\4"),
+        (b"", b"RGB\4"),
+        (ADOBE + b"\0", b"\1\2\3\4"),
+        (b"", b"\0\1\2\3"),
+    ):
         data = lossless(PICTURE, 8, 1, before=before, ids=ids)
-        np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data)).convert("RGB")), PICTURE)
+        np.testing.assert_array_equal(
+            np.asarray(Image.open(io.BytesIO(data)).convert("RGB")), PICTURE
+        )
         np.testing.assert_array_equal(decode(data), PICTURE)
     grey = np.asarray(Image.fromarray(PICTURE).convert("L")).astype(int)
     assert np.abs(decode(data, output_type=types.GRAY)[..., 0] - grey).max() <= 1
@@ -64,7 +71,9 @@ def test_colours() -> None:
 
 def test_all_differences_of_16_bits() -> None:
     """Also 32768, whose category has no further bits."""
-    picture = np.array([[0, 32768, 0, 65535, 32767, 65535, 0, 1]], np.uint16).repeat(3, 0)[..., None]
+    picture = np.array([[0, 32768, 0, 65535, 32767, 65535, 0, 1]], np.uint16).repeat(3, 0)[
+        ..., None
+    ]
     for predictor in range(1, 8):
         data = lossless(picture, 16, predictor)
         found = decode(data, output_type=types.ANY_DATA, dtype=types.UINT16)
