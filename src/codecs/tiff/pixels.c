@@ -82,6 +82,8 @@ hr_status hr_tiff_pixels_init(hr_tiff_pixels *p, const hr_tiff *t, uint32_t chan
         read_palette(p);
     if (is_unpacked(t))
         return HR_STATUS_OK;
+    for (uint32_t v = 0; t->bits < 8 && v < 1u << t->bits; v++)
+        p->levels[v] = (uint8_t)(is_palette(t) ? v : hr_fill_bits(v, t->bits, 8));
     p->row = hr_arena_alloc(arena, width * p->used * p->size, error);
     return p->row ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
@@ -139,24 +141,19 @@ static uint32_t packed_value(const uint8_t *row, size_t i, uint32_t bits)
     return v >> (8 * (last + 1) - at - bits) & ((1u << bits) - 1);
 }
 
-static uint32_t integer_value(const hr_tiff *t, const uint8_t *row, size_t i)
-{
-    if (t->bits == 16) {
-        uint16_t v;
-        memcpy(&v, row + 2 * i, sizeof v);
-        return v;
-    }
-    return t->bits == 8 ? row[i] : packed_value(row, i, t->bits);
-}
-
 /* `n` samples from sample `x` of the row, to every `step`-th element from dst[first]. Indices of
  * palettes stay as they are. */
 static void unpack(const hr_tiff_pixels *p, const uint8_t *row, size_t x, size_t n, size_t first,
                    size_t step)
 {
     const hr_tiff *t = p->t;
-    uint32_t bits = unpacked_bits(t), from = is_palette(t) ? bits : t->bits;
+    uint32_t bits = unpacked_bits(t);
     uint8_t *dst = p->row + first * p->size;
+    if (bits == 8 && t->bits == 8) {
+        for (size_t i = 0; i < n; i++)
+            dst[i * step] = row[x + i];
+        return;
+    }
     if (t->format != HR_TIFF_FORMAT_INT && t->bits == bits) {
         for (size_t i = 0; i < n; i++, dst += step * p->size)
             memcpy(dst, row + (x + i) * p->size, p->size);
@@ -167,10 +164,10 @@ static void unpack(const hr_tiff_pixels *p, const uint8_t *row, size_t x, size_t
             float v = float_value(t, row, x + i);
             memcpy(dst, &v, sizeof v);
         } else if (bits == 16) {
-            uint16_t v = (uint16_t)hr_fill_bits(integer_value(t, row, x + i), from, bits);
+            uint16_t v = (uint16_t)hr_fill_bits(packed_value(row, x + i, t->bits), t->bits, bits);
             memcpy(dst, &v, sizeof v);
         } else {
-            *dst = (uint8_t)hr_fill_bits(integer_value(t, row, x + i), from, bits);
+            *dst = p->levels[packed_value(row, x + i, t->bits)];
         }
     }
 }

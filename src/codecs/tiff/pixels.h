@@ -13,10 +13,11 @@ enum { HR_TIFF_COLOURS = 3 };
 
 typedef struct hr_tiff_pixels {
     const hr_tiff *t;
-    size_t channels; /* of a delivered pixel */
-    size_t used;     /* samples of a pixel that are read */
-    size_t size;     /* bytes of an element */
-    uint8_t *row;    /* scratch for a row of elements */
+    size_t channels;     /* of a delivered pixel */
+    size_t used;         /* samples of a pixel that are read */
+    size_t size;         /* bytes of an element */
+    uint8_t *row;        /* scratch for a row of elements */
+    uint8_t levels[256]; /* elements of samples of less than 8 bits */
     uint16_t palette[HR_TIFF_COLOURS << 8];
 } hr_tiff_pixels;
 
