@@ -18,7 +18,8 @@ hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others,
         return HR_STATUS_OK;
     if (info->page < info->pages)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "page %d: of a %s animation, only the first frame (page 0) can be decoded",
+                       "page %d: of a %s file with several images, only the first (page 0) can be "
+                       "decoded",
                        info->page, info->codec->name);
     return hr_fail(error, HR_STATUS_ERROR, "there is no page %d; the file has %d, from 0",
                    info->page, info->pages);
@@ -83,7 +84,7 @@ hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr
     if (info->others == 0)
         return HR_STATUS_OK;
     return hr_task_warn(task, error, "the file has %d more %s, which are left out%s", info->others,
-                        info->codec->paged ? "pages" : "frames", advice);
+                        info->codec->paged ? "pages" : "images", advice);
 }
 
 hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error)

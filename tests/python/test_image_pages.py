@@ -29,6 +29,7 @@ def saved(kind: str, pictures: list[np.ndarray], **options: Any) -> bytes:
 TIFF = saved("TIFF", PICTURES)
 WEBP = saved("WEBP", PICTURES, lossless=True)
 PNG = saved("PNG", PICTURES)
+PNM = b"".join(b"P6 31 23 255\n" + p.tobytes() for p in PICTURES)
 ALL = np.stack(PICTURES)
 
 
@@ -66,8 +67,8 @@ def test_a_page_for_each_sample() -> None:
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [(TIFF, "pages"), (WEBP, "frames"), (PNG, "frames")],
-    ids=["TIFF", "WebP", "PNG"],
+    [(TIFF, "pages"), (WEBP, "images"), (PNG, "images"), (PNM, "images")],
+    ids=["TIFF", "WebP", "PNG", "PNM"],
 )
 def test_pages_that_are_left_out(data: bytes, what: str) -> None:
     """The first is taken, with a warning; strict=True makes it an error; page=0 says that it is meant."""
@@ -136,10 +137,14 @@ def test_what_cannot_be_had() -> None:
     with pytest.raises(RuntimeError, match="page 1 has 31x9 pixels .* page 0 has 31x23"):
         run(unequal, all_pages=True)
     np.testing.assert_array_equal(run(unequal, page=1)[0], PICTURES[1][:9])
-    for data, name in ((WEBP, "webp"), (PNG, "png")):
-        with pytest.raises(RuntimeError, match=f"of a {name} animation, only the first frame"):
+    for data, name in ((WEBP, "webp"), (PNG, "png"), (PNM, "pnm")):
+        with pytest.raises(
+            RuntimeError, match=f"of a {name} file with several images, only the first"
+        ):
             run(data, page=1)
-        with pytest.raises(RuntimeError, match=f"of a {name} animation, only the first frame"):
+        with pytest.raises(
+            RuntimeError, match=f"of a {name} file with several images, only the first"
+        ):
             run(data, all_pages=True)
     with pytest.raises((RuntimeError, ValueError, TypeError), match="page"):
         run(TIFF, page=1, all_pages=True)

@@ -24,8 +24,8 @@ typedef struct hr_decode_args {
     HR_DECODE_ARG(S, field, page, INT, NULL,                                                       \
                   "Page of a TIFF file, from 0. Without it, the first page is taken, with a "      \
                   "warning if the file has others; `strict=True` of the pipeline turns this "      \
-                  "warning into an error. The frames of a WebP or PNG animation count as pages, "  \
-                  "of which only the first can be decoded.",                                       \
+                  "warning into an error. The frames of a WebP or PNG animation and the images "   \
+                  "of a PNM file count as pages, of which only the first can be decoded.",         \
                   .flags = HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, .min = 0, .max = INT32_MAX,        \
                   .excludes = "all_pages"),                                                        \
         HR_DECODE_ARG(S, field, all_pages, BOOL, "False",                                          \
