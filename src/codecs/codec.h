@@ -31,7 +31,12 @@ typedef struct hr_image_info {
                               counts as 3) */
     int32_t bits;          /* per element: 8, 16, or 32 for floats, of which 1 is white */
     int32_t orientation;   /* EXIF, 1 .. 8 */
+    int32_t components;    /* JPEG: of the frame */
+    int32_t page;          /* set before `header` */
+    int32_t pages;         /* in the file: pages of TIFF, frames of WebP and PNG; 0 means 1 */
+    int32_t others;        /* of these, how many are pictures that this page does not show */
     bool progressive;      /* JPEG: a progressive file, Huffman-coded */
+    bool lossless;         /* JPEG: predictions, Huffman-coded */
     bool luma;             /* of colours, the file holds luma, which is what one channel means */
     bool refused;          /* `open` or `read` rejected the file, so `decode` need not try the same
                               method */
@@ -79,6 +84,7 @@ struct hr_codec {
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
                        hr_arena *lasting, struct hr_coded *out, hr_error *error);
+    bool paged;        /* can decode other pages than the first */
     bool grey;         /* can decode its luma plane alone when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that convert colours to grey, 14
                           to 16. DALI's readers differ in this, by 1 in one pixel of some hundred */
@@ -90,10 +96,20 @@ extern const hr_codec *const hr_codecs[];
 /* Reads only the header; the file may still be undecodable. Checks `max_pixels`. */
 hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                         hr_error *error);
+/* The same for another page than the first, from 0. */
+hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
+                             hr_image_info *info, hr_error *error);
 /* Also fails if the file cannot be decoded, or is too short for its picture by more than
  * HR_IMAGE_SLACK pixels, before memory is allocated for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
+hr_status hr_image_probe_page(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
+                              hr_image_info *info, hr_error *error);
+/* For codecs, in `header`: fails if info->page is not one of the file's pages. */
+hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others, hr_error *error);
+/* Warns, if the file has pictures that are left out. `advice`: what the user can do, or "". */
+hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr_task *task,
+                               hr_error *error);
 /* Whether decoding may take `bytes` of memory for a file of `size` bytes: HR_IMAGE_MEMORY. */
 hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error);
 /* Counts `bytes` that a library takes to decode the file; hr_arena_uncount gives them back. Fails

@@ -10,10 +10,25 @@
 
 /* ---- header ---- */
 
-hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
-                        hr_error *error)
+hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others, hr_error *error)
 {
-    memset(info, 0, sizeof *info);
+    info->pages = HR_MAX(pages, 1);
+    info->others = others;
+    if (info->page < info->pages && (info->page == 0 || info->codec->paged))
+        return HR_STATUS_OK;
+    if (info->page < info->pages)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "page %d: of a %s file with several images, only the first (page 0) can be "
+                       "decoded",
+                       info->page, info->codec->name);
+    return hr_fail(error, HR_STATUS_ERROR, "there is no page %d; the file has %d, from 0",
+                   info->page, info->pages);
+}
+
+hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
+                             hr_image_info *info, hr_error *error)
+{
+    *info = (hr_image_info){.page = page};
     if (size == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "the file is empty");
     for (int i = 0; hr_codecs[i]; i++) {
@@ -21,6 +36,8 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
             continue;
         info->codec = hr_codecs[i];
         HR_TRY(info->codec->header(bytes, size, info, error));
+        if (info->pages == 0)
+            HR_TRY(hr_image_set_pages(info, 1, 0, error));
         if ((int64_t)info->height * info->width > max_pixels)
             return hr_fail(error, HR_STATUS_LIMIT,
                            "an image of %dx%d pixels (width x height) is over the limit of %lld "
@@ -35,10 +52,16 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
                    foreign ? " images are not supported" : "");
 }
 
-hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
-                         hr_error *error)
+hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                        hr_error *error)
 {
-    HR_TRY(hr_image_peek(bytes, size, max_pixels, info, error));
+    return hr_image_peek_page(bytes, size, 0, max_pixels, info, error);
+}
+
+hr_status hr_image_probe_page(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
+                              hr_image_info *info, hr_error *error)
+{
+    HR_TRY(hr_image_peek_page(bytes, size, page, max_pixels, info, error));
     int64_t pixels = (int64_t)info->height * info->width, there = pixels;
     if (info->codec->check)
         HR_TRY(info->codec->check(bytes, size, info, &there, error));
@@ -47,6 +70,21 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
     return hr_fail(error, HR_STATUS_CORRUPT,
                    "a %s file of %zu bytes cannot hold an image of %dx%d pixels (width x height)",
                    info->codec->name, size, info->width, info->height);
+}
+
+hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                         hr_error *error)
+{
+    return hr_image_probe_page(bytes, size, 0, max_pixels, info, error);
+}
+
+hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr_task *task,
+                               hr_error *error)
+{
+    if (info->others == 0)
+        return HR_STATUS_OK;
+    return hr_task_warn(task, error, "the file has %d more %s, which are left out%s", info->others,
+                        info->codec->paged ? "pages" : "images", advice);
 }
 
 hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error)

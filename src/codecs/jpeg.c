@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG through libjpeg-turbo: accurate integer IDCT, fancy upsampling, and of a window only what
- * its pixels depend on, so that they equal the same pixels of the whole picture. */
+/* JPEG through our own decoders and libjpeg-turbo: accurate integer IDCT, fancy upsampling, and of
+ * a window only what its pixels depend on, so that they equal the same pixels of the whole picture.
+ */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
 #include "codecs/exif.h"
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/decoder.h"
+#include "codecs/jpeg/lossless.h"
 #include "codecs/jpeg/transcode.h"
 #include "core/note.h"
 #include "io/cache.h"
@@ -51,7 +53,9 @@ static hr_status read_frame(const hr_jpeg_segment *s, hr_image_info *info, hr_er
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d components; 1, 3 and 4 are supported",
                        components);
     info->channels = components == 1 ? 1 : 3;
-    info->bits = 8;
+    info->components = components;
+    info->lossless = s->marker == MARKER_SOF3;
+    info->bits = info->lossless && s->data[0] > 8 ? 16 : 8;
     return HR_STATUS_OK;
 }
 
@@ -382,6 +386,8 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
                            const hr_codec_request *request, hr_op_call *c, void **reader,
                            hr_error *error)
 {
+    if (info->lossless)
+        return HR_STATUS_NOT_FUSABLE;
     indexed_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
     if (!r)
         return HR_STATUS_NO_MEMORY;
@@ -433,6 +439,8 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     hr_status status = HR_STATUS_NOT_FUSABLE;
+    if (info->lossless)
+        return hr_jpeg_lossless_decode(bytes, size, info, request, c->arena, error);
     if (!info->refused)
         status = decode_by_ours(bytes, size, info, request, c, error);
     if (status != HR_STATUS_NOT_FUSABLE)
@@ -452,6 +460,8 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
                        hr_arena *lasting, struct hr_coded *out, hr_error *error)
 {
+    if (info->lossless)
+        return HR_STATUS_NOT_FUSABLE;
     hr_jpeg_device_picture *picture = hr_arena_alloc(lasting, sizeof(*picture), error);
     if (!picture)
         return HR_STATUS_NO_MEMORY;

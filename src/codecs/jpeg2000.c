@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG 2000 through OpenJPEG, which is in a module. As DALI does, levels of 9 to 15 bits are kept
- * as they are in 16. What DALI refuses is decoded as Pillow does: signed and subsampled components,
- * less than 8 bits, grey with alpha. */
+/* JPEG 2000 through OpenJPEG, which is in a module. Levels of any number of bits fill 8 or 16. What
+ * DALI refuses is decoded as Pillow does: signed and subsampled components, less than 8 bits, grey
+ * with alpha. */
 #include "codecs/codec.h"
 
+#include "codecs/bytes.h"
 #include "codecs/jpeg2000/boxes.h"
 
 #include <string.h>
@@ -68,14 +69,15 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
 
 static hr_status check_kind(const hr_jpeg2000 *f, hr_error *error)
 {
-    uint32_t most = most_bits(f);
     for (uint32_t i = 0; i < f->count && !f->palette; i++) {
         uint32_t bits = f->siz.components[f->channels[i]].bits;
-        if (bits > MOST_BITS || (most > 8 && bits <= 8))
+        uint32_t first = f->siz.components[f->channels[0]].bits;
+        if (bits > MOST_BITS)
             return hr_fail(error, HR_STATUS_CORRUPT,
-                           "JPEG 2000: components of %u and %u bits are not supported; all must "
-                           "have at most 8, or 9 to 16 bits",
-                           bits, most);
+                           "JPEG 2000: components of %u bits are not supported; 1 to 16 are", bits);
+        if (is_ycc(f) && i < COLOURS && bits != first)
+            return hr_fail(error, HR_STATUS_CORRUPT,
+                           "JPEG 2000: YCbCr of %u and %u bits is not supported", first, bits);
     }
     if (f->palette && (f->siz.count != 1 || f->siz.components[0].bits > MOST_BITS))
         return hr_fail(error, HR_STATUS_CORRUPT,
@@ -200,14 +202,14 @@ static void to_rgb(const picture *p, int32_t *const rows[COLOURS])
     }
 }
 
-/* Levels of less than 8 bits fill 8. */
+/* Levels fill the bits of an element. */
 static void widen(const picture *p, int32_t *row, uint32_t component)
 {
     uint32_t bits = p->file->siz.components[component].bits;
-    if (most_bits(p->file) >= 8)
+    if (bits == p->bits)
         return;
     for (int64_t x = 0; x < p->request->window.w; x++)
-        row[x] = row[x] * 255 / (int32_t)((1u << bits) - 1);
+        row[x] = (int32_t)hr_fill_bits((uint32_t)row[x], bits, p->bits);
 }
 
 static void put_palette(const picture *p, uint8_t *dst, const int32_t *row)
@@ -239,7 +241,7 @@ static void put_row(const picture *p, int64_t y, int32_t *const rows[COLOURS])
             load_row(p, f->channels[next], y, rows[next]);
         to_rgb(p, rows);
         for (uint32_t k = 0; k < COLOURS; k++) {
-            widen(p, rows[k], f->channels[0]);
+            widen(p, rows[k], f->channels[k]);
             put_channel(p, dst, rows[k], k, k);
         }
     }
@@ -260,8 +262,10 @@ static void read_palette(picture *p)
     for (uint32_t i = 0; i < f->entries; i++) {
         uint16_t *colour = p->colours[i];
         for (uint32_t k = 0; k < COLOURS; k++)
-            colour[k] =
-                (uint16_t)hr_jpeg2000_colour(f, i, f->channels[f->count >= COLOURS ? k : 0]);
+            colour[k] = (uint16_t)hr_fill_bits(
+                hr_jpeg2000_colour(f, i, f->channels[f->count >= COLOURS ? k : 0]) &
+                    ((1u << f->entry_bits) - 1),
+                f->entry_bits, p->bits);
         p->greys[i] =
             (uint16_t)((9798u * colour[0] + 19235u * colour[1] + 3735u * colour[2] + (1u << 14)) >>
                        15);

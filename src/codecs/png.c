@@ -26,20 +26,38 @@ static bool match(const uint8_t *bytes, size_t size)
     return size >= SIGNATURE && memcmp(bytes, "\x89PNG\r\n\x1a\n", SIGNATURE) == 0;
 }
 
-/* ---- header: IHDR, then chunk names up to eXIf ---- */
+/* ---- header: IHDR, then other chunks ---- */
 
-static int32_t find_orientation(const uint8_t *bytes, size_t size)
+/* The contents of a chunk; NULL if the file has none of this name. */
+static const uint8_t *find_chunk(const uint8_t *bytes, size_t size, const char *name,
+                                 size_t *length)
 {
     size_t at = SIGNATURE;
     while (size - at >= CHUNK_OVERHEAD) {
-        size_t length = hr_get_be32(bytes + at);
-        if (length > size - at - CHUNK_OVERHEAD)
+        *length = hr_get_be32(bytes + at);
+        if (*length > size - at - CHUNK_OVERHEAD)
             break;
-        if (memcmp(bytes + at + 4, "eXIf", 4) == 0)
-            return hr_exif_orientation(bytes + at + 8, length);
-        at += length + CHUNK_OVERHEAD;
+        if (memcmp(bytes + at + 4, name, 4) == 0)
+            return bytes + at + 8;
+        at += *length + CHUNK_OVERHEAD;
     }
-    return 1;
+    return NULL;
+}
+
+static int32_t find_orientation(const uint8_t *bytes, size_t size)
+{
+    size_t length;
+    const uint8_t *exif = find_chunk(bytes, size, "eXIf", &length);
+    return exif ? hr_exif_orientation(exif, length) : 1;
+}
+
+/* The frames of an animation, of which this decoder knows the image that other decoders show. */
+static int32_t count_frames(const uint8_t *bytes, size_t size)
+{
+    size_t length;
+    const uint8_t *control = find_chunk(bytes, size, "acTL", &length);
+    uint32_t frames = control && length >= 4 ? hr_get_be32(control) : 1;
+    return (int32_t)HR_MIN(HR_MAX(frames, 1), INT32_MAX);
 }
 
 static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error)
@@ -73,7 +91,8 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     info->width = (int32_t)width;
     info->height = (int32_t)height;
     info->orientation = find_orientation(bytes, size);
-    return HR_STATUS_OK;
+    int32_t frames = count_frames(bytes, size);
+    return hr_image_set_pages(info, frames, frames - 1, error);
 }
 
 /* Deflate expands a byte to at most 1032 bytes. */

@@ -86,10 +86,37 @@ static hr_status read_header(const uint8_t *bytes, size_t size, pnm_header *h, h
     return HR_STATUS_OK;
 }
 
+static bool row_size(const pnm_header *h, size_t *size)
+{
+    size_t samples = (size_t)h->width * (size_t)channels_of(h);
+    if (h->kind == 4)
+        *size = (samples + 7) / 8;
+    return h->kind == 4 || hr_size_mul(samples, h->top > 255 ? 2 : 1, size);
+}
+
+/* Images that follow one another in a file, which only binary ones do. */
+static int32_t count_images(const uint8_t *bytes, size_t size)
+{
+    int32_t count = 0;
+    while (match(bytes, size) && count < INT32_MAX) {
+        pnm_header h = {0};
+        size_t row, raster;
+        count++;
+        if (read_header(bytes, size, &h, NULL) != HR_STATUS_OK || is_plain(&h) ||
+            !row_size(&h, &row) || !hr_size_mul(row, h.height, &raster) || raster > size - h.data)
+            break;
+        bytes += h.data + raster;
+        size -= h.data + raster;
+    }
+    return count;
+}
+
 static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error)
 {
     pnm_header h;
     HR_TRY(read_header(bytes, size, &h, error));
+    int32_t images = count_images(bytes, size);
+    HR_TRY(hr_image_set_pages(info, images, images - 1, error));
     info->height = (int32_t)h.height;
     info->width = (int32_t)h.width;
     info->channels = channels_of(&h);
@@ -152,17 +179,13 @@ static void read_binary_row(const pnm_reader *r, const uint8_t *src, void *row)
 static hr_status read_binary(const pnm_reader *r, hr_error *error)
 {
     const hr_codec_request *q = r->request;
-    size_t row_size = (size_t)r->h.width * (size_t)channels_of(&r->h), before, needed;
-    if (r->h.kind == 4)
-        row_size = (row_size + 7) / 8;
-    else if (r->h.top > 255)
-        row_size *= 2;
-    if (!hr_size_mul(row_size, (size_t)q->window.y, &before) ||
-        !hr_size_mul(row_size, (size_t)(q->window.y + q->window.h), &needed) ||
+    size_t row, before, needed;
+    if (!row_size(&r->h, &row) || !hr_size_mul(row, (size_t)q->window.y, &before) ||
+        !hr_size_mul(row, (size_t)(q->window.y + q->window.h), &needed) ||
         needed > r->size - r->h.data)
         return hr_fail(error, HR_STATUS_CORRUPT, "PNM: the file ends before its pixels do");
     const uint8_t *src = r->bytes + r->h.data + before;
-    for (int64_t y = 0; y < q->window.h; y++, src += row_size)
+    for (int64_t y = 0; y < q->window.h; y++, src += row)
         read_binary_row(r, src, (uint8_t *)q->dst + (size_t)y * q->stride);
     return HR_STATUS_OK;
 }

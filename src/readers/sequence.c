@@ -179,6 +179,7 @@ static hr_status decode_frame(hr_op_call *c, int32_t frame, const hr_tensor *byt
     const size_t size = (size_t)bytes->shape.extent[0];
     hr_image_info info;
     HR_TRY(hr_image_probe(bytes->data, size, hr_task_max_pixels(c->task), &info, error));
+    HR_TRY(hr_image_warn_others(&info, "", c->task, error));
     HR_TRY(fit_frame(c, frame, &info, error));
     const int64_t *extent = c->out[0].shape.extent;
     const size_t row = (size_t)(extent[2] * extent[3]);

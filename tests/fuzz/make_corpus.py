@@ -21,6 +21,7 @@ from PIL import Image
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
 import jpeg2000s  # noqa: E402
+import lossless_jpegs  # noqa: E402
 import sounds  # noqa: E402
 import tiffs  # noqa: E402
 
@@ -71,6 +72,10 @@ def jpeg() -> dict[str, bytes]:
     }
     files["grey"] = encoded(picture("L"), "JPEG")
     files["cmyk"] = encoded(picture("CMYK"), "JPEG")
+    array = np.array(picture("RGB", 12, 9))
+    files["lossless8"] = lossless_jpegs.lossless(array, 8, 4, restart=3)
+    deep = array.astype(np.uint16) * 257
+    files["lossless16"] = lossless_jpegs.lossless(deep, 16, 7, apart=True)
     files["progressive"] = encoded(picture("RGB"), "JPEG", progressive=True)
     files["progressive_s2"] = encoded(
         picture("RGB"), "JPEG", progressive=True, quality=90, subsampling=2
@@ -165,6 +170,9 @@ def webp() -> dict[str, bytes]:
         "lossless": encoded(picture("RGB", 12, 9), "WEBP", lossless=True),
         "lossless_alpha": encoded(picture("RGBA", 12, 9), "WEBP", lossless=True),
         "turned": encoded(picture("RGB"), "WEBP", quality=20, exif=exif(8)),
+        "animated": encoded(
+            picture("RGBA", 12, 9), "WEBP", save_all=True, append_images=[picture("RGB", 12, 9)]
+        ),
     }
 
 
@@ -186,6 +194,19 @@ def tiff() -> dict[str, bytes]:
     floats = (array / np.float32(255)).astype(np.float32)
     files["floats"] = tiffs.tiff(floats, 2, predictor=3, compression=8)
     files["turned"] = tiffs.tiff(array, 2, fields={274: (3, [6])})
+    for name, options in {"fax3": {}, "fax3-2d": {292: 1}}.items():
+        files[name] = encoded(picture("1"), "TIFF", compression="group3", tiffinfo=options)
+    files["fax4"] = encoded(picture("1"), "TIFF", compression="group4")
+    files["fax-rle"] = encoded(picture("1"), "TIFF", compression="tiff_ccitt")
+    files["zstd"] = tiffs.tiff(array, 2, compression=50000, predictor=2)
+    files["bits12"] = tiffs.tiff(array.astype(np.uint16) * 16, 2, bits=12, reverse=True)
+    files["planar-inks"] = tiffs.tiff(np.dstack([array, array]), 5, planar=True, compression=5)
+    signed = array.astype(np.int16) - 99
+    files["signed"] = tiffs.tiff(signed, 2, planar=True, bits=16)
+    files["jpeg-inks"] = encoded(picture("CMYK"), "TIFF", compression="jpeg")
+    files["pages"] = encoded(
+        picture("L", 9, 5), "TIFF", save_all=True, append_images=[picture("RGB", 5, 9)]
+    )
     return files
 
 

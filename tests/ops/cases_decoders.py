@@ -292,6 +292,25 @@ def errors() -> list[Case]:
     return cases
 
 
+def page_cases() -> list[Case]:
+    """DALI takes the first page of a file."""
+    pages = [__import__("PIL.Image").Image.fromarray(picture(61, 83, seed=i)) for i in range(2)]
+    out = io.BytesIO()
+    pages[0].save(out, "TIFF", save_all=True, append_images=pages[1:])
+    two = [out.getvalue()] * 2
+    cases = []
+    for name, args in (
+        ("decoders.image", {}),
+        ("decoders.image_crop", {"crop": (30, 40)}),
+        ("decoders.image_slice", {"start": [3, 5], "shape": [40, 20]}),
+        ("decoders.image_random_crop", {}),
+        ("peek_image_shape", {}),
+    ):
+        cases.append(Case(name, [files(*two)], {"page": scalars(1, 0, dtype=np.int32), **args}))
+        cases.append(Case(name, [files(*two)], {"all_pages": True, **args}))
+    return cases
+
+
 CASES = [
     *image_cases(),
     *crop_cases(),
@@ -301,6 +320,7 @@ CASES = [
     *numpy_cases(),
 ]
 ERRORS = errors() + numpy_errors()
+OURS = page_cases()
 SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
 # Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {

@@ -115,10 +115,14 @@ def text_of(value: Any) -> str:
 
 
 # Arguments of single operators that DALI lacks. Their tests are in tests/python.
-ADDED_TO = {"readers.numpy": {"members"}, "decoders.numpy": {"members"}} | {
-    name: {"shuffle_after_epoch", "shuffle_after_epoch_seed"}
-    for name in ("readers.caffe", "readers.caffe2")
-}
+_OF_IMAGES = ("image", "image_crop", "image_random_crop", "image_slice")
+ADDED_TO = {
+    "readers.numpy": {"members"},
+    "decoders.numpy": {"members"},
+    "readers.caffe": {"shuffle_after_epoch", "shuffle_after_epoch_seed"},
+    "readers.caffe2": {"shuffle_after_epoch", "shuffle_after_epoch_seed"},
+    "peek_image_shape": {"page", "all_pages"},
+} | {f"decoders.{name}": {"page", "all_pages"} for name in _OF_IMAGES}
 
 
 def argument_cases(op: Any, base: Case) -> Iterator[Swept]:

@@ -35,7 +35,7 @@ SECTIONS = {
     "Start": ["install", "tutorial", "examples/index", "faq"],
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
-        "pytorch", "frameworks", "readers", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
+        "pytorch", "frameworks", "readers", "image-formats", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
         "video", "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
         "jpeg-index",
     ],

@@ -49,9 +49,12 @@ static hr_status check_process(int marker, const uint8_t *frame, hr_error *error
 {
     static const uint8_t decoded[] = {MARKER_SOF0, MARKER_SOF1, MARKER_SOF2, MARKER_SOF9,
                                       MARKER_SOF10};
+    if (marker == MARKER_SOF3 && frame[0] >= 2 && frame[0] <= 16)
+        return HR_STATUS_OK;
     if (!memchr(decoded, marker, sizeof decoded))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "JPEG: lossless and hierarchical files (SOF%d) are not supported",
+                       "JPEG: hierarchical files, and lossless ones with arithmetic coding (SOF%d) "
+                       "are not supported",
                        marker - MARKER_SOF0);
     if (frame[0] != 8)
         return hr_fail(error, HR_STATUS_CORRUPT,
@@ -162,6 +165,10 @@ hr_status hr_jpeg_check(const uint8_t *bytes, size_t size, int64_t *pixels, hr_e
             break;
         if (hr_jpeg_segment_is_frame(s.marker) && p.count == 0 && s.size >= 6) {
             HR_TRY(check_process(s.marker, s.data, error));
+            if (s.marker == MARKER_SOF3) { /* a sample takes a bit */
+                *pixels = 8 * (int64_t)HR_MIN(size, UINT32_MAX) / HR_MAX(s.data[5], 1);
+                return HR_STATUS_OK;
+            }
             if (!read_frame(&p, &s))
                 return HR_STATUS_OK; /* libjpeg will say what is wrong */
         }

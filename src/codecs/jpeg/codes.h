@@ -9,6 +9,7 @@ enum {
     MARKER_SOF0 = 0xC0,
     MARKER_SOF1 = 0xC1,
     MARKER_SOF2 = 0xC2,
+    MARKER_SOF3 = 0xC3,
     MARKER_DHT = 0xC4,
     MARKER_JPG = 0xC8,
     MARKER_SOF9 = 0xC9,

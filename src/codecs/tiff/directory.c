@@ -12,7 +12,13 @@ enum {
     BIG = 43,
     MAX_SIDE = 1 << 28,
     MAX_SAMPLES = 64,
+    MAX_PAGES = 1 << 16,
     PALETTE_BITS = 8,
+    INKS_CMYK = 1,
+    FAX_UNCOMPRESSED = 2, /* of T4Options and T6Options */
+    KIND_REDUCED = 1,     /* of NewSubfileType: a smaller copy of another page */
+    KIND_MASK = 4,
+    TAG_KIND = 254,
     TAG_WIDTH = 256,
     TAG_LENGTH = 257,
     TAG_BITS = 258,
@@ -25,18 +31,22 @@ enum {
     TAG_ROWS_PER_STRIP = 278,
     TAG_STRIP_BYTES = 279,
     TAG_PLANAR = 284,
+    TAG_T4_OPTIONS = 292,
+    TAG_T6_OPTIONS = 293,
     TAG_PREDICTOR = 317,
     TAG_COLOR_MAP = 320,
     TAG_TILE_WIDTH = 322,
     TAG_TILE_LENGTH = 323,
     TAG_TILE_OFFSETS = 324,
     TAG_TILE_BYTES = 325,
+    TAG_INK_SET = 332,
+    TAG_EXTRA_SAMPLES = 338,
     TAG_SAMPLE_FORMAT = 339,
     TAG_JPEG_TABLES = 347,
+    TAG_YCC_COEFFICIENTS = 529,
     TAG_SUBSAMPLING = 530,
-    FORMAT_UINT = 1,
-    FORMAT_FLOAT = 3,
-    FORMAT_UNDEFINED = 4
+    TAG_REFERENCE = 532,
+    TYPE_RATIONAL = 5
 };
 
 static uint64_t get(const uint8_t *p, uint32_t size, bool big_endian)
@@ -71,51 +81,108 @@ static uint32_t type_size(uint64_t type)
 
 typedef struct directory {
     const hr_tiff *t;
-    bool big;     /* BigTIFF: offsets of 8 bytes */
-    size_t first; /* entry */
-    uint64_t count;
+    bool big; /* BigTIFF: offsets of 8 bytes */
+    size_t at;
+    uint64_t count; /* of entries */
 } directory;
 
-static hr_status find_directory(const hr_tiff *t, directory *d, hr_error *error)
+static uint32_t word_size(const directory *d)
 {
-    const uint8_t *p = t->bytes;
-    d->t = t;
-    d->big = get(p + 2, 2, t->big_endian) == BIG;
-    uint32_t word = d->big ? 8 : 4, counter = d->big ? 8 : 2, entry = d->big ? 20 : 12;
-    uint64_t at = t->size >= 16 || !d->big ? get(p + (d->big ? 8 : 4), word, t->big_endian) : 0;
+    return d->big ? 8 : 4;
+}
+
+static uint32_t entry_size(const directory *d)
+{
+    return d->big ? 20 : 12;
+}
+
+/* Where the offset of the next directory is. */
+static size_t next_offset(const directory *d)
+{
+    return d->at + (d->big ? 8 : 2) + (size_t)d->count * entry_size(d);
+}
+
+/* The directory to which the offset at `place` leads; false if it is not in the file. */
+static bool follow(directory *d, size_t place)
+{
+    const hr_tiff *t = d->t;
+    uint32_t word = word_size(d), counter = d->big ? 8 : 2;
+    if (place > t->size || t->size - place < word)
+        return false;
+    uint64_t at = get(t->bytes + place, word, t->big_endian);
     if (at < 8 || at > t->size || t->size - at < counter)
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the directory is not in the file");
-    d->count = get(p + at, counter, t->big_endian);
-    d->first = (size_t)at + counter;
-    if (d->count > (t->size - d->first) / entry)
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the file ends in its directory");
-    return HR_STATUS_OK;
+        return false;
+    d->at = (size_t)at;
+    d->count = get(t->bytes + at, counter, t->big_endian);
+    return d->count <= (t->size - d->at - counter) / entry_size(d);
+}
+
+static bool first_directory(const hr_tiff *t, directory *d)
+{
+    *d = (directory){.t = t, .big = get(t->bytes + 2, 2, t->big_endian) == BIG};
+    return follow(d, d->big ? 8 : 4);
+}
+
+static hr_status find_directory(const hr_tiff *t, int32_t page, directory *d, hr_error *error)
+{
+    bool found = first_directory(t, d);
+    for (int32_t i = 0; i < page && found; i++)
+        found = follow(d, next_offset(d));
+    return found ? HR_STATUS_OK
+                 : hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the directory is not in the file");
+}
+
+/* NULL if the directory has no such field. */
+static const uint8_t *find_entry(const directory *d, uint32_t tag)
+{
+    const uint8_t *p = d->t->bytes + d->at + (d->big ? 8 : 2);
+    for (uint64_t i = 0; i < d->count; i++, p += entry_size(d))
+        if (get(p, 2, d->t->big_endian) == tag)
+            return p;
+    return NULL;
 }
 
 /* The values of a field; those of an absent one have the count 0. */
 static hr_status field(const directory *d, uint32_t tag, hr_tiff_values *v, hr_error *error)
 {
     const hr_tiff *t = d->t;
-    uint32_t word = d->big ? 8 : 4, entry = d->big ? 20 : 12;
+    const uint8_t *p = find_entry(d, tag);
+    uint32_t word = word_size(d);
 
     *v = (hr_tiff_values){0};
-    for (uint64_t i = 0; i < d->count; i++) {
-        const uint8_t *p = t->bytes + d->first + (size_t)i * entry;
-        if (get(p, 2, t->big_endian) != tag)
-            continue;
-        uint32_t size = type_size(get(p + 2, 2, t->big_endian));
-        uint64_t count = get(p + 4, word, t->big_endian),
-                 at = get(p + 4 + word, word, t->big_endian);
-        if (size == 0)
-            return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: field %u has a bad type", tag);
-        if (count <= word / size) /* the values are in the entry itself */
-            at = d->first + i * entry + 4 + word;
-        if (at > t->size || count > (t->size - at) / size)
-            return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: field %u is not in the file", tag);
-        *v = (hr_tiff_values){t->bytes + at, count, size};
+    if (!p)
         return HR_STATUS_OK;
-    }
+    uint32_t size = type_size(get(p + 2, 2, t->big_endian));
+    uint64_t count = get(p + 4, word, t->big_endian), at = get(p + 4 + word, word, t->big_endian);
+    if (size == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: field %u has a bad type", tag);
+    if (count <= word / size) /* the values are in the entry itself */
+        at = (uint64_t)(p - t->bytes) + 4 + word;
+    if (at > t->size || count > (t->size - at) / size)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: field %u is not in the file", tag);
+    *v = (hr_tiff_values){t->bytes + at, count, size};
     return HR_STATUS_OK;
+}
+
+/* Whether a field of fractions is absent, or has these values, to a thousandth. */
+static bool has_fractions(const directory *d, uint32_t tag, const double *expected, uint64_t n)
+{
+    const hr_tiff *t = d->t;
+    const uint8_t *p = find_entry(d, tag);
+    uint32_t word = word_size(d);
+
+    if (!p)
+        return true;
+    uint64_t at = get(p + 4 + word, word, t->big_endian);
+    if (get(p + 2, 2, t->big_endian) != TYPE_RATIONAL || get(p + 4, word, t->big_endian) != n ||
+        at > t->size || 8 * n > t->size - at)
+        return false;
+    for (p = t->bytes + at; n > 0; n--, p += 8, expected++) {
+        double top = (double)get(p, 4, t->big_endian), unit = (double)get(p + 4, 4, t->big_endian);
+        if (top < (*expected - 0.001) * unit || top > (*expected + 0.001) * unit || unit == 0)
+            return false;
+    }
+    return true;
 }
 
 /* The only value of a field, or `absent`. Where there is one per sample, all must be equal. */
@@ -135,61 +202,171 @@ static hr_status number(const directory *d, uint32_t tag, uint32_t absent, uint3
 
 /* ---- what is supported ---- */
 
-static hr_status check_samples(const hr_tiff *t, uint32_t format, hr_error *error)
+static hr_status refuse(hr_error *error, const char *what, uint32_t number)
 {
-    bool jpeg = t->compression == HR_TIFF_COMPRESSION_JPEG;
+    return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %s (%u) are not supported", what, number);
+}
+
+static bool is_fax(const hr_tiff *t)
+{
+    return t->compression >= HR_TIFF_COMPRESSION_FAX_RLE &&
+           t->compression <= HR_TIFF_COMPRESSION_FAX_4;
+}
+
+/* Predictors belong to these compressions. With others, the field means nothing. */
+static bool has_predictor(const hr_tiff *t)
+{
+    return t->compression == HR_TIFF_COMPRESSION_LZW ||
+           t->compression == HR_TIFF_COMPRESSION_DEFLATE ||
+           t->compression == HR_TIFF_COMPRESSION_OLD_DEFLATE ||
+           t->compression == HR_TIFF_COMPRESSION_ZSTD;
+}
+
+static bool bits_fit(const hr_tiff *t)
+{
+    uint32_t b = t->bits;
+    if (t->compression == HR_TIFF_COMPRESSION_JPEG)
+        return b == 8 && t->format == HR_TIFF_FORMAT_UINT;
+    switch (t->format) {
+    case HR_TIFF_FORMAT_FLOAT:
+        return b == 16 || b == 32 || b == 64;
+    case HR_TIFF_FORMAT_INT:
+        return b == 8 || b == 16;
+    default:
+        return b >= 1 && b <= 16;
+    }
+}
+
+static hr_status check_samples(hr_tiff *t, hr_error *error)
+{
+    static const char *const names[] = {"integer", "signed", "float"};
     uint32_t b = t->bits;
 
-    if (format != FORMAT_UINT && format != FORMAT_UNDEFINED && format != FORMAT_FLOAT)
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: signed samples are not supported");
-    if (t->floating ? b != 32 : b != 1 && b != 2 && b != 4 && b != 8 && b != 16)
+    if (t->format == HR_TIFF_FORMAT_UNDEFINED)
+        t->format = HR_TIFF_FORMAT_UINT;
+    if (t->format < HR_TIFF_FORMAT_UINT || t->format > HR_TIFF_FORMAT_FLOAT)
+        return refuse(error, "complex samples, or those of another format", t->format);
+    if (!bits_fit(t))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: %s samples of %u bits are not supported; use 1, 2, 4, 8 or 16 bits, "
-                       "or floats of 32",
-                       t->floating ? "float" : "integer", b);
-    if ((b < 8 && t->samples > 1) || (jpeg && b != 8))
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %u samples of %u bits are not supported%s",
-                       t->samples, b, jpeg ? " with JPEG compression" : "");
-    if (t->predictor != 1 && (b < 8 || jpeg || t->predictor != (t->floating ? 3 : 2)))
+                       "TIFF: %s samples of %u bits%s are not supported; integers of 1 to 16 bits, "
+                       "signed ones of 8 and 16, and floats of 16, 32 and 64 are",
+                       names[t->format - 1], b,
+                       t->compression == HR_TIFF_COMPRESSION_JPEG ? " in JPEG blocks" : "");
+    if (is_fax(t) && (b != 1 || t->samples != 1))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: predictor %u is not supported for this type of samples",
-                       t->predictor);
+                       "TIFF: CCITT compression of %u samples of %u bits is not valid", t->samples,
+                       b);
+    if (!has_predictor(t))
+        t->predictor = 1;
+    bool whole = b == 8 || b == 16 || b == 32 || b == 64;
+    if (t->predictor != 1 && (!whole || t->predictor > 3 || t->predictor == 0 ||
+                              (t->predictor == 3 && t->format != HR_TIFF_FORMAT_FLOAT)))
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: predictor %u is not supported for %s samples of %u bits",
+                       t->predictor, names[t->format - 1], b);
     return HR_STATUS_OK;
 }
 
-static hr_status check_colours(const hr_tiff *t, hr_error *error)
+static const char *foreign_colours(uint32_t photometric)
 {
-    uint32_t needed = 1;
+    static const struct {
+        uint32_t number;
+        const char *name;
+    } known[] = {
+        {4, "a transparency mask"}, {8, "CIELab"},   {9, "ICCLab"},     {10, "ITULab"},
+        {32803, "a CFA"},           {32844, "LogL"}, {32845, "LogLuv"}, {34892, "linear raw"},
+    };
+    for (size_t i = 0; i < HR_COUNT_OF(known); i++)
+        if (known[i].number == photometric)
+            return known[i].name;
+    return "unknown";
+}
 
-    switch (t->photometric) {
+/* How many samples the colours need; 0 for colours that are not supported. */
+static uint32_t colour_samples(const hr_tiff *t)
+{
+    switch ((int)t->photometric) {
     case HR_TIFF_PHOTOMETRIC_WHITE_IS_ZERO:
     case HR_TIFF_PHOTOMETRIC_BLACK_IS_ZERO:
-        break;
-    case HR_TIFF_PHOTOMETRIC_RGB:
-        needed = 3;
-        break;
-    case HR_TIFF_PHOTOMETRIC_YCBCR:
-        needed = t->compression == HR_TIFF_COMPRESSION_JPEG ? 1 : 3;
-        break;
-    case HR_TIFF_PHOTOMETRIC_CMYK:
-        needed = 4;
-        break;
     case HR_TIFF_PHOTOMETRIC_PALETTE:
-        if (t->bits > PALETTE_BITS || t->palette.size != 2 ||
-            t->palette.count < (uint64_t)3 << t->bits)
-            return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the palette does not fit the samples");
-        break;
+        return 1;
+    case HR_TIFF_PHOTOMETRIC_RGB:
+        return 3;
+    case HR_TIFF_PHOTOMETRIC_YCBCR:
+        return t->compression == HR_TIFF_COMPRESSION_JPEG && t->samples == 1 ? 1 : 3;
+    case HR_TIFF_PHOTOMETRIC_CMYK:
+        return 4;
     default:
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: colour space %u is not supported",
-                       t->photometric);
+        return 0;
     }
-    if (t->samples < needed)
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %u samples per pixel; the colours need %u",
-                       t->samples, needed);
-    if (needed > 1 && t->photometric > HR_TIFF_PHOTOMETRIC_PALETTE && t->bits != 8)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: CMYK and YCbCr of %u bits are not supported", t->bits);
+}
+
+static hr_status check_palette(const hr_tiff *t, hr_error *error)
+{
+    if (t->format != HR_TIFF_FORMAT_UINT || t->bits > PALETTE_BITS || t->palette.size != 2 ||
+        t->palette.count < (uint64_t)3 << t->bits)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the palette does not fit the samples");
     return HR_STATUS_OK;
+}
+
+static hr_status check_ycc(const directory *d, const hr_tiff *t, hr_error *error)
+{
+    static const double weights[3] = {0.299, 0.587, 0.114};
+    static const double range[6] = {0, 255, 128, 255, 128, 255};
+    hr_tiff_values v;
+    HR_TRY(field(d, TAG_SUBSAMPLING, &v, error));
+    bool full = v.count == 2 && hr_tiff_value(t, &v, 0) == 1 && hr_tiff_value(t, &v, 1) == 1;
+    bool jpeg = t->compression == HR_TIFF_COMPRESSION_JPEG;
+    if (jpeg && (!t->planar || t->samples == 1))
+        return HR_STATUS_OK; /* what JPEG says of itself counts */
+    if (!full)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: subsampled YCbCr is supported only with JPEG compression that is "
+                       "not planar");
+    if (!has_fractions(d, TAG_YCC_COEFFICIENTS, weights, 3) ||
+        !has_fractions(d, TAG_REFERENCE, range, 6))
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: YCbCr is supported only with the coefficients of BT.601 and the full "
+                       "range (fields 529 and 532)");
+    return HR_STATUS_OK;
+}
+
+static hr_status check_cmyk(const directory *d, hr_error *error)
+{
+    uint32_t inks;
+    HR_TRY(number(d, TAG_INK_SET, INKS_CMYK, &inks, error));
+    if (inks != INKS_CMYK)
+        return refuse(error, "inks that are not CMYK", inks);
+    return HR_STATUS_OK;
+}
+
+static hr_status check_colours(const directory *d, const hr_tiff *t, hr_error *error)
+{
+    uint32_t needed = colour_samples(t);
+    bool eight = t->bits == 8, sixteen = t->bits == 16;
+
+    if (needed == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: colour space %u (%s) is not supported",
+                       t->photometric, foreign_colours(t->photometric));
+    if (t->samples < needed || t->extra > t->samples - needed)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: %u samples per pixel, of which %u are no colours; the colours need "
+                       "%u",
+                       t->samples, t->extra, needed);
+    if (t->photometric == HR_TIFF_PHOTOMETRIC_WHITE_IS_ZERO && t->format == HR_TIFF_FORMAT_INT)
+        return refuse(error, "signed samples of which 0 is white", t->bits);
+    bool cmyk = t->photometric == HR_TIFF_PHOTOMETRIC_CMYK;
+    bool ycc = t->photometric == HR_TIFF_PHOTOMETRIC_YCBCR;
+    if ((cmyk || ycc) && (t->format != HR_TIFF_FORMAT_UINT || !(eight || (sixteen && cmyk))))
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %s of %u bits is not supported",
+                       cmyk ? "CMYK" : "YCbCr", t->bits);
+    if (t->photometric == HR_TIFF_PHOTOMETRIC_PALETTE)
+        HR_TRY(check_palette(t, error));
+    if (t->compression == HR_TIFF_COMPRESSION_JPEG && !t->planar && t->samples != needed)
+        return refuse(error, "JPEG blocks with samples beside the colours", t->samples);
+    if (cmyk)
+        return check_cmyk(d, error);
+    return ycc ? check_ycc(d, t, error) : HR_STATUS_OK;
 }
 
 /* The names of compressions that exist but are not supported. */
@@ -199,9 +376,10 @@ static const char *foreign_compression(uint32_t number)
         uint32_t number;
         const char *name;
     } known[] = {
-        {2, "CCITT RLE"}, {3, "CCITT Group 3"}, {4, "CCITT Group 4"}, {6, "old JPEG"},
-        {34661, "JBIG"},  {34676, "SGILog"},    {34712, "JPEG 2000"}, {34887, "LERC"},
-        {34925, "LZMA"},  {50000, "Zstandard"}, {50001, "WebP"},      {50002, "JPEG XL"},
+        {6, "old JPEG"},        {32766, "NeXT"},    {32771, "CCITT RLE of words"},
+        {32809, "ThunderScan"}, {34661, "JBIG"},    {34676, "SGILog"},
+        {34712, "JPEG 2000"},   {34887, "LERC"},    {34925, "LZMA"},
+        {50001, "WebP"},        {50002, "JPEG XL"},
     };
     for (size_t i = 0; i < HR_COUNT_OF(known); i++)
         if (known[i].number == number)
@@ -209,22 +387,33 @@ static const char *foreign_compression(uint32_t number)
     return "unknown";
 }
 
-static hr_status check_compression(const hr_tiff *t, hr_error *error)
+static hr_status check_compression(const directory *d, hr_tiff *t, hr_error *error)
 {
+    uint32_t options = 0;
     switch (t->compression) {
+    case HR_TIFF_COMPRESSION_FAX_3:
+    case HR_TIFF_COMPRESSION_FAX_4:
+        HR_TRY(number(d,
+                      t->compression == HR_TIFF_COMPRESSION_FAX_3 ? TAG_T4_OPTIONS : TAG_T6_OPTIONS,
+                      0, &options, error));
+        t->fax_options = options;
+        if (options & FAX_UNCOMPRESSED)
+            return refuse(error, "CCITT data in uncompressed mode", options);
+        return HR_STATUS_OK;
     case HR_TIFF_COMPRESSION_NONE:
+    case HR_TIFF_COMPRESSION_FAX_RLE:
     case HR_TIFF_COMPRESSION_LZW:
     case HR_TIFF_COMPRESSION_JPEG:
     case HR_TIFF_COMPRESSION_DEFLATE:
     case HR_TIFF_COMPRESSION_OLD_DEFLATE:
     case HR_TIFF_COMPRESSION_PACKBITS:
+    case HR_TIFF_COMPRESSION_ZSTD:
         return HR_STATUS_OK;
     default:
-        return hr_fail(
-            error, HR_STATUS_CORRUPT,
-            "TIFF: compression %u (%s) is not supported; LZW, Deflate, PackBits and JPEG "
-            "are",
-            t->compression, foreign_compression(t->compression));
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: compression %u (%s) is not supported; LZW, Deflate, PackBits, JPEG, "
+                       "Zstandard and CCITT are",
+                       t->compression, foreign_compression(t->compression));
     }
 }
 
@@ -256,54 +445,108 @@ static hr_status find_blocks(const directory *d, hr_tiff *t, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status check_subsampling(const directory *d, const hr_tiff *t, hr_error *error)
+/* What the samples of decompressed blocks are. */
+static void describe_blocks(hr_tiff *t)
 {
-    hr_tiff_values v;
-    HR_TRY(field(d, TAG_SUBSAMPLING, &v, error));
-    bool full = v.count == 2 && hr_tiff_value(t, &v, 0) == 1 && hr_tiff_value(t, &v, 1) == 1;
-    if (t->photometric == HR_TIFF_PHOTOMETRIC_YCBCR && t->compression != HR_TIFF_COMPRESSION_JPEG &&
-        !full)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: subsampled YCbCr is supported only with JPEG compression");
+    t->stored = t->planar ? 1 : t->samples;
+    if (t->compression != HR_TIFF_COMPRESSION_JPEG || t->planar)
+        return;
+    t->luma = t->photometric == HR_TIFF_PHOTOMETRIC_YCBCR;
+    t->inks = t->photometric == HR_TIFF_PHOTOMETRIC_CMYK;
+    if (t->inks)
+        t->stored = 3;
+    if (t->luma || t->inks) /* the JPEG decoder converts them */
+        t->photometric =
+            t->samples == 1 ? HR_TIFF_PHOTOMETRIC_BLACK_IS_ZERO : HR_TIFF_PHOTOMETRIC_RGB;
+}
+
+static hr_status read_kind(const directory *d, hr_tiff *t, hr_error *error)
+{
+    uint32_t planar, format, fill_order, photometric;
+    hr_tiff_values extra;
+
+    HR_TRY(number(d, TAG_BITS, 1, &t->bits, error));
+    HR_TRY(number(d, TAG_SAMPLES, 1, &t->samples, error));
+    HR_TRY(number(d, TAG_COMPRESSION, HR_TIFF_COMPRESSION_NONE, &t->compression, error));
+    HR_TRY(number(d, TAG_PHOTOMETRIC,
+                  t->samples >= 3 ? HR_TIFF_PHOTOMETRIC_RGB : HR_TIFF_PHOTOMETRIC_BLACK_IS_ZERO,
+                  &photometric, error));
+    HR_TRY(number(d, TAG_PREDICTOR, 1, &t->predictor, error));
+    HR_TRY(number(d, TAG_ORIENTATION, 1, &t->orientation, error));
+    HR_TRY(number(d, TAG_PLANAR, 1, &planar, error));
+    HR_TRY(number(d, TAG_SAMPLE_FORMAT, HR_TIFF_FORMAT_UINT, &format, error));
+    HR_TRY(number(d, TAG_FILL_ORDER, 1, &fill_order, error));
+    HR_TRY(field(d, TAG_EXTRA_SAMPLES, &extra, error));
+    HR_TRY(field(d, TAG_COLOR_MAP, &t->palette, error));
+    HR_TRY(field(d, TAG_JPEG_TABLES, &t->tables, error));
+    if (t->samples == 0 || t->samples > MAX_SAMPLES)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %u samples per pixel are not supported",
+                       t->samples);
+    if (fill_order != 1 && fill_order != 2)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: fill order %u is not valid", fill_order);
+    if (planar != 1 && planar != 2)
+        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: planar configuration %u is not valid",
+                       planar);
+    t->photometric = (hr_tiff_photometric)photometric;
+    t->format = (hr_tiff_format)format;
+    t->extra = (uint32_t)HR_MIN(extra.count, MAX_SAMPLES);
+    t->planar = planar == 2 && t->samples > 1;
+    t->reversed = fill_order == 2 && t->compression != HR_TIFF_COMPRESSION_JPEG;
     return HR_STATUS_OK;
 }
 
-hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, hr_error *error)
+static hr_tiff begin(const uint8_t *bytes, size_t size)
 {
-    *t = (hr_tiff){.bytes = bytes, .size = size, .big_endian = bytes[0] == 'M'};
-    directory d;
-    uint32_t planar, format, fill_order;
+    return (hr_tiff){.bytes = bytes, .size = size, .big_endian = bytes[0] == 'M'};
+}
 
-    HR_TRY(find_directory(t, &d, error));
+hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, int32_t page, hr_error *error)
+{
+    directory d;
+
+    *t = begin(bytes, size);
+    HR_TRY(find_directory(t, page, &d, error));
     HR_TRY(number(&d, TAG_WIDTH, 0, &t->width, error));
     HR_TRY(number(&d, TAG_LENGTH, 0, &t->height, error));
     if (t->width == 0 || t->height == 0 || t->width > MAX_SIDE || t->height > MAX_SIDE)
         return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: the image size, %ux%u pixels, is not valid",
                        t->width, t->height);
-    HR_TRY(number(&d, TAG_BITS, 1, &t->bits, error));
-    HR_TRY(number(&d, TAG_SAMPLES, 1, &t->samples, error));
-    HR_TRY(number(&d, TAG_COMPRESSION, HR_TIFF_COMPRESSION_NONE, &t->compression, error));
-    HR_TRY(number(&d, TAG_PHOTOMETRIC,
-                  t->samples >= 3 ? HR_TIFF_PHOTOMETRIC_RGB : HR_TIFF_PHOTOMETRIC_BLACK_IS_ZERO,
-                  &t->photometric, error));
-    HR_TRY(number(&d, TAG_PREDICTOR, 1, &t->predictor, error));
-    HR_TRY(number(&d, TAG_ORIENTATION, 1, &t->orientation, error));
-    HR_TRY(number(&d, TAG_PLANAR, 1, &planar, error));
-    HR_TRY(number(&d, TAG_SAMPLE_FORMAT, FORMAT_UINT, &format, error));
-    HR_TRY(number(&d, TAG_FILL_ORDER, 1, &fill_order, error));
-    HR_TRY(field(&d, TAG_COLOR_MAP, &t->palette, error));
-    HR_TRY(field(&d, TAG_JPEG_TABLES, &t->tables, error));
-    if (t->samples == 0 || t->samples > MAX_SAMPLES || fill_order != 1)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: %u samples per pixel with fill order %u are not supported",
-                       t->samples, fill_order);
-    t->planar = planar == 2 && t->samples > 1;
-    t->floating = format == FORMAT_FLOAT;
-    HR_TRY(check_compression(t, error));
-    HR_TRY(check_samples(t, format, error));
-    HR_TRY(check_colours(t, error));
-    HR_TRY(check_subsampling(&d, t, error));
+    HR_TRY(read_kind(&d, t, error));
+    HR_TRY(check_compression(&d, t, error));
+    HR_TRY(check_samples(t, error));
+    HR_TRY(check_colours(&d, t, error));
+    describe_blocks(t);
     return find_blocks(&d, t, error);
+}
+
+/* Smaller copies and masks of other pages are no pages of their own. */
+static bool is_own_page(const directory *d)
+{
+    uint32_t kind;
+    return number(d, TAG_KIND, 0, &kind, NULL) != HR_STATUS_OK ||
+           !(kind & (KIND_REDUCED | KIND_MASK));
+}
+
+hr_tiff_pages hr_tiff_count(const uint8_t *bytes, size_t size)
+{
+    const hr_tiff t = begin(bytes, size);
+    hr_tiff_pages pages = {0, 0};
+    directory d;
+    size_t seen = 0, left = size; /* a directory that makes the chain a ring; bytes */
+    int32_t limit = 1;
+    for (bool found = first_directory(&t, &d); found; found = follow(&d, next_offset(&d))) {
+        size_t taken = next_offset(&d) - d.at;
+        if (d.at == seen || taken > left || pages.count == MAX_PAGES)
+            break;
+        left -= taken;
+        pages.count++;
+        pages.others += pages.count > 1 && is_own_page(&d);
+        if (pages.count == limit) {
+            seen = d.at;
+            limit *= 2;
+        }
+    }
+    return pages;
 }
 
 hr_status hr_tiff_block(const hr_tiff *t, uint64_t i, const uint8_t **bytes, size_t *size,
@@ -318,7 +561,7 @@ hr_status hr_tiff_block(const hr_tiff *t, uint64_t i, const uint8_t **bytes, siz
     return HR_STATUS_OK;
 }
 
-size_t hr_tiff_row_size(const hr_tiff *t, uint32_t width)
+size_t hr_tiff_row_size(const hr_tiff *t)
 {
-    return ((size_t)width * (t->planar ? 1 : t->samples) * t->bits + 7) / 8;
+    return ((size_t)t->block_w * t->stored * t->bits + 7) / 8;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The first image directory of a TIFF or BigTIFF file. Names are those of the TIFF 6.0 standard. */
+/* An image directory of a TIFF or BigTIFF file. Names are those of the TIFF 6.0 standard. */
 #ifndef HR_CODECS_TIFF_DIRECTORY_H
 #define HR_CODECS_TIFF_DIRECTORY_H
 
@@ -8,11 +8,15 @@
 
 typedef enum hr_tiff_compression {
     HR_TIFF_COMPRESSION_NONE = 1,
+    HR_TIFF_COMPRESSION_FAX_RLE = 2, /* CCITT: rows that begin with a byte, in one dimension */
+    HR_TIFF_COMPRESSION_FAX_3 = 3,
+    HR_TIFF_COMPRESSION_FAX_4 = 4,
     HR_TIFF_COMPRESSION_LZW = 5,
     HR_TIFF_COMPRESSION_JPEG = 7,
     HR_TIFF_COMPRESSION_DEFLATE = 8,
     HR_TIFF_COMPRESSION_OLD_DEFLATE = 32946, /* the same with an older number */
-    HR_TIFF_COMPRESSION_PACKBITS = 32773
+    HR_TIFF_COMPRESSION_PACKBITS = 32773,
+    HR_TIFF_COMPRESSION_ZSTD = 50000
 } hr_tiff_compression;
 
 typedef enum hr_tiff_photometric {
@@ -23,6 +27,13 @@ typedef enum hr_tiff_photometric {
     HR_TIFF_PHOTOMETRIC_CMYK = 5,
     HR_TIFF_PHOTOMETRIC_YCBCR
 } hr_tiff_photometric;
+
+typedef enum hr_tiff_format {
+    HR_TIFF_FORMAT_UINT = 1,
+    HR_TIFF_FORMAT_INT,
+    HR_TIFF_FORMAT_FLOAT,
+    HR_TIFF_FORMAT_UNDEFINED
+} hr_tiff_format;
 
 /* The values of a field, which lie in the file. */
 typedef struct hr_tiff_values {
@@ -36,8 +47,15 @@ typedef struct hr_tiff {
     size_t size;
     bool big_endian;
     uint32_t width, height, bits, samples; /* bits per sample, samples per pixel */
-    uint32_t compression, photometric, predictor, orientation;
-    bool planar, floating;         /* one sample per block; float samples */
+    uint32_t compression, predictor, orientation;
+    hr_tiff_photometric photometric; /* of decompressed samples: JPEG blocks are RGB or grey */
+    hr_tiff_format format;
+    uint32_t fax_options;
+    uint32_t extra;                /* of the samples: how many are no colours */
+    uint32_t stored;               /* samples per pixel of a decompressed block */
+    bool reversed;                 /* the first pixel is in the lowest bit of a byte */
+    bool planar;                   /* one sample per block */
+    bool inks, luma;               /* JPEG blocks of CMYK, or YCbCr, which become RGB */
     bool tiled;                    /* else blocks are strips */
     uint32_t block_w, block_h;     /* of a tile, or of a strip (the last one may have fewer rows) */
     uint32_t across, down;         /* blocks of a plane */
@@ -47,14 +65,22 @@ typedef struct hr_tiff {
 } hr_tiff;
 
 bool hr_tiff_match(const uint8_t *bytes, size_t size);
-/* Fails for files that are damaged, and for those that this reader does not support. */
-hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, hr_error *error);
+/* Directory `page` of the chain, from 0. Fails for files that are damaged, and for those that this
+ * reader does not support. */
+hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, int32_t page,
+                       hr_error *error);
+/* The directories of the chain, up to one that is damaged. */
+typedef struct hr_tiff_pages {
+    int32_t count;
+    int32_t others; /* pages of their own, apart from the first: not smaller copies or masks */
+} hr_tiff_pages;
+hr_tiff_pages hr_tiff_count(const uint8_t *bytes, size_t size);
 /* Value i < v->count of a field. */
 uint64_t hr_tiff_value(const hr_tiff *t, const hr_tiff_values *v, uint64_t i);
 /* The bytes of block i; fails if they are not in the file. */
 hr_status hr_tiff_block(const hr_tiff *t, uint64_t i, const uint8_t **bytes, size_t *size,
                         hr_error *error);
-/* Bytes of a row of a block with `width` pixels. */
-size_t hr_tiff_row_size(const hr_tiff *t, uint32_t width);
+/* Bytes of a row of a block. */
+size_t hr_tiff_row_size(const hr_tiff *t);
 
 #endif

@@ -58,7 +58,7 @@ static hr_status check_types(const hr_decode_args *args, hr_error *error)
                    hr_dtype_name((hr_dtype)args->dtype));
 }
 
-typedef hr_status (*probe_fn)(const uint8_t *bytes, size_t size, int64_t max_pixels,
+typedef hr_status (*probe_fn)(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
                               hr_image_info *info, hr_error *error);
 
 static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_fn probe,
@@ -80,8 +80,8 @@ static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_f
                                    .type = (hr_image_type)args->output_type,
                                    .dtype = (hr_dtype)args->dtype,
                                    .adjust_orientation = args->adjust_orientation != 0};
-    HR_TRY(
-        probe(picture->bytes, picture->size, hr_task_max_pixels(c->task), &picture->info, error));
+    HR_TRY(probe(picture->bytes, picture->size, HR_MAX(args->page, 0), hr_task_max_pixels(c->task),
+                 &picture->info, error));
     hr_image_extent(&picture->info, picture->adjust_orientation, &picture->height, &picture->width);
     *out = picture;
     return HR_STATUS_OK;
@@ -90,17 +90,26 @@ static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_f
 hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
                           hr_error *error)
 {
-    return open_picture(c, args, hr_image_peek, out, error);
+    return open_picture(c, args, hr_image_peek_page, out, error);
 }
 
 hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
                           hr_error *error)
 {
-    return open_picture(c, args, hr_image_probe, out, error);
+    HR_TRY(open_picture(c, args, hr_image_probe_page, out, error));
+    const hr_image_info *info = &(*out)->info;
+    if (args->page >= 0 || args->all_pages)
+        return HR_STATUS_OK;
+    return hr_image_warn_others(
+        info,
+        info->codec->paged
+            ? ": choose one with `page`, or take all with `all_pages=True`"
+            : ": `page=0` says that the first is meant, the only one that can be decoded",
+        c->task, error);
 }
 
-hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,
-                             hr_window window, hr_error *error)
+static hr_status start_program(hr_image_program *program, hr_decode_picture *picture,
+                               hr_window window, hr_error *error)
 {
     hr_image_source source = {.context = picture,
                               .decode = decode_window,
@@ -114,4 +123,18 @@ hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *pictu
     if (window.y == 0 && window.x == 0 && window.h == picture->height && window.w == picture->width)
         return HR_STATUS_OK;
     return hr_program_crop(program, window, NULL, 0, error);
+}
+
+hr_status hr__decode_lower(hr_op_call *c, hr_decode_window_fn window, hr_image_program *program,
+                           hr_error *error)
+{
+    const hr_decode_args *args = c->args;
+    hr_decode_picture *picture = NULL;
+    hr_window part;
+
+    if (args->all_pages)
+        return HR_STATUS_NOT_FUSABLE;
+    HR_TRY(hr__decode_open(c, args, &picture, error));
+    HR_TRY(window(c, picture, &part, error));
+    return start_program(program, picture, part, error);
 }

@@ -1,22 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Common code of the image decoders: arguments, the header of the sample, and the encoded picture
- * as the source of an image program. */
+/* Common code of the image decoders: arguments, the header of the sample, the encoded picture as
+ * the source of an image program, and all pages of a file as frames. */
 #ifndef HR_OPS_DECODERS_DECODE_H
 #define HR_OPS_DECODERS_DECODE_H
 
 #include "codecs/codec.h"
 #include "image/program.h"
 
+/* The first member of the args struct of each decoder. */
 typedef struct hr_decode_args {
     int32_t output_type, dtype, adjust_orientation;
+    int32_t page; /* -1: not given, so the first */
+    int32_t all_pages;
 } hr_decode_args;
 
-#define HR_DECODE_ARG(S, field, id, kind, deflt, text)                                             \
+#define HR_DECODE_ARG(S, field, id, kind, deflt, ...)                                              \
     {                                                                                              \
         .name = #id, .type = HR_ARG_TYPE_##kind, .offset = offsetof(S, field.id),                  \
-        .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = (text)                          \
+        .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = __VA_ARGS__                     \
     }
+#define HR_PAGE_ARG_DEFS(S, field)                                                                 \
+    HR_DECODE_ARG(S, field, page, INT, NULL,                                                       \
+                  "Page of a TIFF file, from 0. Without it, the first page is taken, with a "      \
+                  "warning if the file has others; `strict=True` of the pipeline turns this "      \
+                  "warning into an error. The frames of a WebP or PNG animation and the images "   \
+                  "of a PNM file count as pages, of which only the first can be decoded.",         \
+                  .flags = HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, .min = 0, .max = INT32_MAX,        \
+                  .excludes = "all_pages"),                                                        \
+        HR_DECODE_ARG(S, field, all_pages, BOOL, "False",                                          \
+                      "Take all pages, which must have the same size and channels. The output "    \
+                      "has one more dimension, the frames: FHWC. On the CPU only.")
 
 /* Describes the hr_decode_args called `field` in the args struct S, and the tuning arguments of
  * device decoders. */
@@ -29,6 +43,7 @@ typedef struct hr_decode_args {
                       "whole positive range), or FLOAT (0 to 1)."),                                \
         HR_DECODE_ARG(S, field, adjust_orientation, BOOL, "True",                                  \
                       "Apply the EXIF orientation. Windows then refer to the turned image."),      \
+        HR_PAGE_ARG_DEFS(S, field),                                                                \
         HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),  \
         HR_ARG_ACCEPT(device_memory_padding, INT, "16777216",                                      \
                       "No effect: memory is allocated as needed."),                                \
@@ -72,8 +87,14 @@ hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_p
 /* Also fails where the file cannot be decoded. */
 hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
                           hr_error *error);
-/* Starts a program with a window of the picture. */
-hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,
-                             hr_window window, hr_error *error);
+/* The window of the picture that an operator wants. */
+typedef hr_status (*hr_decode_window_fn)(const hr_op_call *c, const hr_decode_picture *picture,
+                                         hr_window *window, hr_error *error);
+/* Starts a program with the window. With `all_pages`, HR_STATUS_NOT_FUSABLE: the operator's `infer`
+ * and `run_cpu` are then the other two. */
+hr_status hr__decode_lower(hr_op_call *c, hr_decode_window_fn window, hr_image_program *program,
+                           hr_error *error);
+hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *error);
+hr_status hr__pages_run(hr_op_call *calls, int32_t n, hr_error *error);
 
 #endif

@@ -16,14 +16,23 @@ static const hr_arg_def image_arg_defs[] = {
     HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded images are not cached."),
     HR_ARG_END};
 
+static hr_status image_window(const hr_op_call *c, const hr_decode_picture *picture,
+                              hr_window *window, hr_error *error)
+{
+    (void)c;
+    (void)error;
+    *window = (hr_window){.h = picture->height, .w = picture->width};
+    return HR_STATUS_OK;
+}
+
 static hr_status image_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
-    const image_args *args = c->args;
-    hr_decode_picture *picture;
+    return hr__decode_lower(c, image_window, program, error);
+}
 
-    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
-    hr_window whole = {.h = picture->height, .w = picture->width};
-    return hr__decode_program(program, picture, whole, error);
+static hr_status image_infer(hr_op_call *c, hr_error *error)
+{
+    return hr__pages_infer(c, image_window, error);
 }
 
 static const char *const image_aliases[] = {"image_decoder",
@@ -49,6 +58,8 @@ const hr_op_def hr_op_decoders_image = {
     .in_max = 1,
     .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
+    .infer = image_infer,
+    .run_cpu = hr__pages_run,
     .lower = image_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

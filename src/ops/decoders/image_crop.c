@@ -19,13 +19,12 @@ static hr_status image_crop_check(const void *args, const hr_given *given, hr_er
     return hr__crop_check(given, error);
 }
 
-static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+static hr_status image_crop_window(const hr_op_call *c, const hr_decode_picture *picture,
+                                   hr_window *window, hr_error *error)
 {
     const image_crop_args *args = c->args;
-    hr_decode_picture *picture;
     hr_crop_box box;
 
-    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
     HR_TRY(hr__crop_box(&args->crop, false, 1, picture->height, picture->width, &box, error));
     if (box.y.size > picture->height || box.x.size > picture->width)
         return hr_fail(
@@ -35,8 +34,18 @@ static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_e
             (long long)box.y.start, (long long)(box.y.start + box.y.size), (long long)box.x.start,
             (long long)(box.x.start + box.x.size), (long long)picture->height,
             (long long)picture->width);
-    hr_window window = {box.y.start, box.x.start, box.y.size, box.x.size};
-    return hr__decode_program(program, picture, window, error);
+    *window = (hr_window){box.y.start, box.x.start, box.y.size, box.x.size};
+    return HR_STATUS_OK;
+}
+
+static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    return hr__decode_lower(c, image_crop_window, program, error);
+}
+
+static hr_status image_crop_infer(hr_op_call *c, hr_error *error)
+{
+    return hr__pages_infer(c, image_crop_window, error);
 }
 
 static const char *const image_crop_aliases[] = {"image_decoder_crop",
@@ -63,6 +72,8 @@ const hr_op_def hr_op_decoders_image_crop = {
     .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
     .check = image_crop_check,
+    .infer = image_crop_infer,
+    .run_cpu = hr__pages_run,
     .lower = image_crop_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

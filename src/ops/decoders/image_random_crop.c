@@ -13,16 +13,23 @@ static const hr_arg_def image_random_crop_arg_defs[] = {
     HR_DECODE_ARG_DEFS(image_random_crop_args, decode),
     HR_RANDOM_WINDOW_ARG_DEFS(image_random_crop_args, random), HR_ARG_END};
 
-static hr_status image_random_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+static hr_status image_random_crop_window(const hr_op_call *c, const hr_decode_picture *picture,
+                                          hr_window *window, hr_error *error)
 {
     const image_random_crop_args *args = c->args;
-    hr_decode_picture *picture;
-    hr_window window;
 
-    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
-    HR_TRY(
-        hr__random_window(&args->random, &c->rng, picture->height, picture->width, &window, error));
-    return hr__decode_program(program, picture, window, error);
+    return hr__random_window(&args->random, &c->rng, picture->height, picture->width, window,
+                             error);
+}
+
+static hr_status image_random_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    return hr__decode_lower(c, image_random_crop_window, program, error);
+}
+
+static hr_status image_random_crop_infer(hr_op_call *c, hr_error *error)
+{
+    return hr__pages_infer(c, image_random_crop_window, error);
 }
 
 static const char *const image_random_crop_aliases[] = {"image_decoder_random_crop",
@@ -48,6 +55,8 @@ const hr_op_def hr_op_decoders_image_random_crop = {
     .in_max = 1,
     .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
+    .infer = image_random_crop_infer,
+    .run_cpu = hr__pages_run,
     .lower = image_random_crop_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

@@ -43,6 +43,7 @@ static hr_status slice_window(const hr_op_call *c, const hr_decode_picture *pict
     int64_t from[2] = {0, 0}, to[2] = {extent[0], extent[1]};
     int32_t axes[2], count = 0;
 
+    HR_TRY(hr__slice_given(c, a, error));
     HR_TRY(slice_axes(a, axes, &count, error));
     for (int32_t i = 0; i < count; i++) {
         int32_t axis = axes[i];
@@ -61,14 +62,12 @@ static hr_status slice_window(const hr_op_call *c, const hr_decode_picture *pict
 
 static hr_status image_slice_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
-    const image_slice_args *a = c->args;
-    hr_decode_picture *picture;
-    hr_window window;
+    return hr__decode_lower(c, slice_window, program, error);
+}
 
-    HR_TRY(hr__slice_given(c, &a->window, error));
-    HR_TRY(hr__decode_open(c, &a->decode, &picture, error));
-    HR_TRY(slice_window(c, picture, &window, error));
-    return hr__decode_program(program, picture, window, error);
+static hr_status image_slice_infer(hr_op_call *c, hr_error *error)
+{
+    return hr__pages_infer(c, slice_window, error);
 }
 
 static const char *const image_slice_aliases[] = {"image_decoder_slice",
@@ -95,6 +94,8 @@ const hr_op_def hr_op_decoders_image_slice = {
     .in_max = 3,
     .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
+    .infer = image_slice_infer,
+    .run_cpu = hr__pages_run,
     .lower = image_slice_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

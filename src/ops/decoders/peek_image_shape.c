@@ -5,6 +5,7 @@
 #include "ops/common/extents.h"
 
 typedef struct peek_args {
+    hr_decode_args decode; /* its page and all_pages */
     int32_t dtype, image_type, adjust_orientation;
 } peek_args;
 
@@ -15,7 +16,7 @@ static const hr_arg_def peek_arg_defs[] = {
            "channels."),
     HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
            "Return height and width after applying the EXIF orientation."),
-    HR_ARG_END};
+    HR_PAGE_ARG_DEFS(peek_args, decode), HR_ARG_END};
 
 static hr_status peek_check(const void *args, const hr_given *given, hr_error *error)
 {
@@ -25,21 +26,25 @@ static hr_status peek_check(const void *args, const hr_given *given, hr_error *e
 
 static hr_status peek_infer(hr_op_call *c, hr_error *error)
 {
+    const peek_args *args = c->args;
     (void)error;
-    hr__extents_describe(c, ((const peek_args *)c->args)->dtype, 3);
+    hr__extents_describe(c, args->dtype, args->decode.all_pages ? 4 : 3);
     return HR_STATUS_OK;
 }
 
 static hr_status peek_one(hr_op_call *c, hr_error *error)
 {
     const peek_args *args = c->args;
-    const hr_decode_args decode = {args->image_type, HR_DTYPE_UINT8, args->adjust_orientation};
+    const hr_decode_args decode = {.output_type = args->image_type,
+                                   .dtype = HR_DTYPE_UINT8,
+                                   .adjust_orientation = args->adjust_orientation,
+                                   .page = args->decode.page};
     hr_decode_picture *picture;
 
     HR_TRY(hr__decode_peek(c, &decode, &picture, error));
-    const int64_t shape[3] = {picture->height, picture->width,
+    const int64_t shape[4] = {picture->info.pages, picture->height, picture->width,
                               hr_image_type_channels(&picture->info, picture->type)};
-    hr__extents_store(c, shape);
+    hr__extents_store(c, args->decode.all_pages ? shape : shape + 1);
     return HR_STATUS_OK;
 }
 
@@ -56,7 +61,8 @@ const hr_op_def hr_op_peek_image_shape = {
     HR_OP_ABI,
     .name = "peek_image_shape",
     .doc = "Reads height, width and channels of an image from its header, without decoding it. "
-           "The input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,).",
+           "The input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,), "
+           "or (4,) with `all_pages`: the frames come first.",
     .aliases = peek_aliases,
     .devices = "cpu",
     .args = peek_arg_defs,
