@@ -462,11 +462,33 @@ def test_bytes_from_python() -> None:
         pipe.run()
     skipping = fed(batches, on_error="skip")
     assert [len(skipping.run()[0]) for _ in range(5)] == [3, 2, 3, 2, 3]
-    replacing = fed(batches, on_error="replace")  # there is no other sample to replace it
-    replacing.run()
-    with pytest.raises(RuntimeError):
-        replacing.run()
-    assert len(replacing.run()[0]) == 3
+    expected = [[np.asarray(s) for s in fed([[good[i]] * 3]).run()[0]][0] for i in range(3)]
+    replacing = fed(batches, on_error="replace")
+    for chosen in ([0, 1, 2], [0, 2, 2], [0, 1, 2], [0, 1, 0], [0, 1, 2]):
+        for sample, number in zip(replacing.run()[0], chosen, strict=True):
+            np.testing.assert_array_equal(np.asarray(sample), expected[number])
+    assert [bad["action"] for bad in replacing.errors()] == ["replaced", "replaced"]
+
+
+def test_a_fed_sample_is_replaced_in_all_sources() -> None:
+    good, junk = [encoded(i) for i in range(4)], b"junk" * 100
+    files = [np.frombuffer(data, np.uint8) for data in (junk, good[1], good[2], junk)]
+    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None, on_error="replace")
+    with pipe:
+        images = fn.decoders.image(fn.external_source(lambda: files))
+        labels = fn.external_source(lambda: [np.array([i]) for i in range(4)])
+        pipe.set_outputs(images, labels)
+    images, labels = pipe.run()
+    assert [int(np.asarray(label)[0]) for label in labels] == [1, 1, 2, 1]
+    for i in (0, 3):
+        np.testing.assert_array_equal(np.asarray(images[i]), np.asarray(images[1]))
+
+
+def test_a_fed_batch_without_a_good_sample_cannot_be_replaced() -> None:
+    pipe = fed([[b"junk" * 100] * 3, [encoded(0)] * 3], on_error="replace")
+    with pytest.raises(RuntimeError, match="the sample and its 2 replacements are bad"):
+        pipe.run()
+    assert len(pipe.run()[0]) == 3
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

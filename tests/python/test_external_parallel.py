@@ -445,7 +445,8 @@ def test_closing_the_pool_ends_the_workers() -> None:
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
     pipe = build(headrace, lambda i: batch(i) if i == 0 else signal.pause())
     pids = pipe._feeder.pool.pids
-    pipe._feeder.pool.ask(0, [(0, 0, 2, 1, 0)])
+    pool = pipe._feeder.pool
+    pool.send(pool.ticket(0, 1, [(0, 0, 2, 1, 0)]))
     pipe.close()
     until_ended(pids)
 

@@ -44,7 +44,7 @@ class VideoSource(Source):
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
         copy: bool = True,
-    ) -> list[list[_core.Batch]]:
+    ) -> list[tuple[_core.Batch, ...]]:
         file = _file_of(data, self.label)
         assert self.scan is not None
         try:

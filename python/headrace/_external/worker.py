@@ -45,9 +45,8 @@ class _Runner:
         if self._ended_round == round_:
             raise StopIteration
         if source.batch:
-            source.iteration = iteration
             try:
-                data = source._call(0, epoch)
+                data = source.callback(*source.arguments(0, iteration, 0, epoch))
             except StopIteration:
                 if not source.takes_argument:
                     self._ended_round = round_
@@ -57,7 +56,7 @@ class _Runner:
                 source.callback(types.SampleInfo(first + i, base + i, iteration, epoch))
                 for i in range(count)
             ]
-        return [_samples(column) for column in source.columns(data)]
+        return [_samples(column) for column in source.split(data)]
 
 
 def _samples(data: Any) -> list[Any]:

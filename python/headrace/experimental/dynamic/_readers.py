@@ -128,8 +128,12 @@ class Reader:
             A tensor or a batch, and a tuple of them if the operator has several outputs.
         """
         self._use("calls")
-        results = self._next(self._engine(batch_size, None), batch_size)
-        return results[0] if isinstance(results, tuple) and len(results) == 1 else results
+        plan = self._engine(batch_size, None)
+        results = self._next(plan, batch_size)
+        if isinstance(results, tuple) and len(results) == 1:
+            results = results[0]
+        del plan.engine.held  # no call from here on: nothing can raise before the batch is returned
+        return results
 
     def _use(self, form: str) -> None:
         """A reader is used in one way."""
@@ -141,13 +145,15 @@ class Reader:
         self._form = form
 
     def _next(self, plan: Plan, size: int | None) -> Any:
-        """The results of one run: by name if the operator's outputs have names."""
+        """The results of one run: by name if the operator's outputs have names. They are the same again
+        until `held` of the engine is deleted."""
         try:
-            results = plan.run([], size or 1, None)
-        except StopIteration:
-            raise
+            results = plan.read()
         except Exception as error:
-            raise _located(error, self._op) from None
+            located = error if isinstance(error, StopIteration) else _located(error, self._op)
+            if plan.engine.failed:
+                del plan.engine.held
+            raise located from None
         made = [Tensor._of(batch[0]) if size is None else Batch._of(batch) for batch in results]
         return tuple(made) if self._keys is None else dict(zip(self._keys, made, strict=True))
 
@@ -158,11 +164,17 @@ class Reader:
             self._left = 0
         self._left += self._shard_size(meta)
         while self._left > 0:
-            self._left -= step
+            before = plan.engine.taken
             try:
                 results = self._next(plan, size)
-            except StopIteration:
-                return
+            except Exception as error:
+                if plan.engine.taken > before:
+                    self._left -= step
+                if isinstance(error, StopIteration):
+                    return
+                raise
+            self._left -= step
+            del plan.engine.held
             yield results
 
     def _shard_size(self, meta: dict[str, int]) -> int:
