@@ -704,3 +704,47 @@ def test_an_empty_file_is_refused_by_io_file_read(tmp_path):
 
     with pytest.raises(RuntimeError, match="is empty"):
         pipe().run()
+
+
+# ---- samples that do not fit into their batch ----
+
+
+def odd_arrays(tmp_path: Path, threads: int = 2, **options: object) -> Pipeline:
+    """Batches of three arrays; the second one of the first batch has another type, the third one of the second batch
+    another number of dimensions."""
+    arrays = [np.full((2,), i, np.int16) for i in range(9)]
+    arrays[1] = arrays[1].astype(np.float32)
+    arrays[5] = arrays[5].reshape(2, 1)
+    for i, array in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", array)
+    pipe = Pipeline(batch_size=3, num_threads=threads, device_id=None, **options)
+    with pipe:
+        files = [str(tmp_path / f"{i}.npy") for i in range(9)]
+        pipe.set_outputs(fn.readers.numpy(files=files))
+    return pipe
+
+
+def test_a_sample_of_another_type_is_named(tmp_path: Path) -> None:
+    pipe = odd_arrays(tmp_path)
+    for name, what in (("1.npy", "FLOAT with 1 dim.*INT16 with 1"), ("5.npy", "with 2 dim.*with 1")):
+        with pytest.raises(RuntimeError, match=f"^readers.numpy .*test_bad_input.py:.*{name}.*{what}"):
+            pipe.run()
+    assert [int(np.asarray(t)[0]) for t in pipe.run()[0]] == [6, 7, 8]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_on_error_applies_to_samples_of_another_type(tmp_path: Path, threads: int) -> None:
+    def first(outputs: Any) -> list[int]:
+        return [int(np.asarray(t)[0]) for t in outputs[0]]
+
+    skipping = odd_arrays(tmp_path, on_error="skip", threads=threads)
+    assert [first(skipping.run()) for _ in range(3)] == [[0, 2], [3, 4], [6, 7, 8]]
+    assert [(Path(e["source"]).name, e["action"]) for e in skipping.errors()[:2]] == [
+        ("1.npy", "skipped"),
+        ("5.npy", "skipped"),
+    ]
+    replacing = odd_arrays(tmp_path, on_error="replace", threads=threads)
+    rows = [first(replacing.run()) for _ in range(3)]
+    assert [len(row) for row in rows] == [3, 3, 3]
+    assert (rows[0][0], rows[0][2], rows[1][:2], rows[2]) == (0, 2, [3, 4], [6, 7, 8])
+    assert not {rows[0][1], rows[1][2]} & {1, 5}

@@ -130,7 +130,6 @@ class Source:
         self.node = -1
         self.label = "external_source"
         self.last: tuple[_core.Batch, ...] | None = None  # fed last
-        self.fed = 0  # batches
         self.parallel = False
         self.depth = 1  # batches requested ahead from workers
         self.hint = 0  # expected bytes per sample; 0: unknown
@@ -164,6 +163,8 @@ class Source:
         """
         if self.round != round_:
             self.parts, self.ended, self.round = [], False, round_
+        if self.ended:
+            return
         at = (iteration, max_batch, epoch)
         try:
             if self.workers is not None:

@@ -37,6 +37,7 @@ class Feeder:
         self._repeating: list[Source] = []
         self.round = 0  # grows with each batch that was asked for
         self.iteration = 0  # the same in this epoch
+        self.called: Feedings | None = None  # fed, but not noted as the last batches yet
 
     def start_workers(self) -> None:
         """Starts the processes of parallel sources unless they are running."""
@@ -139,12 +140,28 @@ class Feeder:
         made = source.feedings(data, size, stream, self._engine, layout, copy)
         return tuple((source.node, batches) for batches in made)
 
-    def repeat(self, taken: int) -> None:
-        """Feeds the last batch of sources with ``repeat_last`` that have none for the iteration `taken`."""
+    def repeat(self, inputs: Feedings | None) -> None:
+        """Feeds the last batch of sources with ``repeat_last`` that have none for the next iteration.
+
+        Args:
+            inputs: what that iteration is fed anyway.
+        """
+        if not self._repeating:
+            return
+        self.note_called()
+        given = [node for node, _ in inputs or ()]
         for source in self._repeating:
-            if source.last is not None and source.fed <= taken:
+            lacks = self._engine.feed_room(source.node) == self._config.depth
+            if lacks and source.node not in given and source.last is not None:
                 self._engine.fed = ((source.node, source.last),)
-                source.fed += 1
+
+    def note_called(self) -> None:
+        """Notes that the last batches of some sources are those of `called`."""
+        for node, batches in self.called or ():
+            for source in self._repeating:
+                if source.node == node:
+                    source.last = batches
+        self.called = None
 
     def rewind(self) -> None:
         """Returns to the start of an epoch."""

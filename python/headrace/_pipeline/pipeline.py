@@ -369,6 +369,8 @@ class Pipeline(Observed, Shown):
         epoch.taken += 1
         epoch.iteration += 1
         self._left_out = 0
+        if inputs is not None:
+            self._feeder.called = inputs
         del self._core.held
         return outputs
 
@@ -450,13 +452,15 @@ class Pipeline(Observed, Shown):
         start = time.perf_counter_ns()
         self._in_setup = []
         try:
-            feedings = feeder.ask(epoch.index)
+            asked = feeder.ask(epoch.index)
             self.iter_setup()
-            feedings = (*feedings, *self._in_setup, *more)
+            given = (*self._in_setup, *more)
         finally:
             self._in_setup = None
+        feeder.note_called()
         self._core.note_feeding(time.perf_counter_ns() - start)
-        self._core.fed = feedings  # all or nothing; no call from here on (see `run`)
+        self._core.fed = (*asked, *given)  # all or nothing; no call from here on (see `run`)
+        feeder.called = given
         feeder.round += 1
         feeder.iteration += 1
         epoch.requested += 1
@@ -468,11 +472,11 @@ class Pipeline(Observed, Shown):
             inputs: what to feed for this iteration; None: nothing.
         """
         core, epoch = self._core, self._epoch
-        if not core.held or inputs is not None:
-            if epoch.scheduled <= (-1 if core.held else 0):
+        if not core.held:
+            if epoch.scheduled <= 0:
                 self._left_out = 0
                 raise StopIteration
-            self._feeder.repeat(epoch.taken)
+            self._feeder.repeat(inputs)
         outputs = self._next(inputs)
         if self._checks is not None and not outputs.all_bad:
             self._checks.check(outputs)
@@ -646,10 +650,10 @@ class Pipeline(Observed, Shown):
             self._in_setup.extend(feedings)
             return
         source = self._feeder.fed(data_node)
-        more, last = len(feedings), feedings[-1][1] if feedings else source.last
+        self._feeder.note_called()
+        last = feedings[-1][1] if feedings else source.last
         self._core.fed = feedings  # no call from here on (see `run`)
         source.last = last
-        source.fed += more
 
     def _feedings(
         self, data_node: str | DataNode, data: Any, layout: str | None = None, stream: Any = None

@@ -250,8 +250,8 @@ class _DaliBaseIterator(Generic[Item]):
             return self._held
         if self._may_hold:
             self._before_held = self._take_checkpoints()
-        for pipe, inner in list(zip(self._pipes, self._inner))[len(self._part) :]:
-            epoch = inner.epoch
+        for i in range(len(self._part), len(self._pipes)):
+            pipe, epoch = self._pipes[i], self._inner[i].epoch
             before = epoch.taken
             try:
                 _core.collect(self._part, pipe.run)
@@ -261,8 +261,8 @@ class _DaliBaseIterator(Generic[Item]):
                 self._end_epoch()
                 raise
             except Exception as error:
-                if epoch.taken == before:
-                    raise  # a source failed: no pipeline has taken this batch yet
+                if epoch.taken == before or self._part[i:]:
+                    raise  # a source failed, or a signal handler: that batch still comes
                 self._part = [*self._part, error]  # the others still run: all stay in step
         outputs = self._part
         failures = [error for error in outputs if isinstance(error, Exception)]
