@@ -108,24 +108,24 @@ class Campaign:
         self._random = random.Random(count)
         self._points: dict[str, int] = {}  # the most points of any action of this kind
 
-    def run(self, kind: str, action: Callable[[], Any]) -> Any:
+    def run(self, kind: str, action: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The result of the action. StopIteration is a result, too."""
         most = self._points.get(kind, 1)
         points = Points(self._random.randrange(most + 1), self._random.choice(_ERRORS))
         try:
-            return points.call(lambda: _result(action))
+            return points.call(lambda: _result(action, args, kwargs))
         except points.error as error:
             assert points.where and points.where in str(error)
             self.left -= 1
             self.where = points.where
         finally:
             self._points[kind] = max(most, points.count)
-        return _result(action)
+        return _result(action, args, kwargs)
 
 
-def _result(action: Callable[[], Any]) -> Any:
+def _result(action: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
-        return action()
+        return action(*args, **kwargs)
     except StopIteration:
         return StopIteration
 
@@ -138,18 +138,18 @@ class Timer(Campaign):
         self._longest = 0.01
         signal.signal(signal.SIGALRM, _raise)
 
-    def run(self, kind: str, action: Callable[[], Any]) -> Any:
-        start = time.perf_counter()
+    def run(self, kind: str, action: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()  # no luck: only chooses when the next signal comes
         try:
             signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-5, self._longest))
-            result = _result(action)
+            result = _result(action, args, kwargs)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            self._longest = time.perf_counter() - start
+            self._longest = time.perf_counter() - start  # no luck: the same
             return result
         except Interrupt as error:
             self.left -= 1
             self.where = str(error)
-        return _result(action)
+        return _result(action, args, kwargs)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:

@@ -21,7 +21,7 @@ COUNT = 2000  # exceptions for each way of running
 FILES = 11
 SIZE = 3
 
-Run = Callable[[str, Callable[[], Any]], Any]  # runs an action of some kind
+Run = Callable[..., Any]  # runs an action of some kind: kind, function, arguments
 Way = Callable[[Run, str], Iterator[Any]]  # yields results
 
 
@@ -112,16 +112,16 @@ def named_inputs(run: Run, folder: str) -> Iterator[Any]:
     )
     for i in range(10**6):
         a, b = constant(i), constant(100 * i)
-        yield shown(run("both", lambda: pipe.run(a=a, b=b)))
-        yield shown(run("one", lambda: pipe.run(b=b)))
+        yield shown(run("both", pipe.run, a=a, b=b))
+        yield shown(run("one", pipe.run, b=b))
 
 
 def fed(run: Run, folder: str) -> Iterator[Any]:
     pipe = made(lambda: (fn.external_source(name="a"), fn.external_source(name="b"), drawn()))
     for i in range(10**6):
         a, b = constant(i), constant(100 * i)
-        run("feed", lambda: pipe.feed_input("a", a))
-        run("feed", lambda: pipe.feed_input("b", b))
+        run("feed", pipe.feed_input, "a", a)
+        run("feed", pipe.feed_input, "b", b)
         if i % 3:
             yield shown(run("run", pipe.run))
         if i % 6 == 5:
@@ -224,20 +224,20 @@ def debug_mode(run: Run, folder: str) -> Iterator[Any]:
     for i in range(10**6):
         value = constant(i)
         if i % 2:
-            run("feed", lambda: debugged.feed_input("given", value))
+            run("feed", debugged.feed_input, "given", value)
             yield shown(run("run", debugged.run))
         else:
-            yield shown(run("named", lambda: debugged.run(given=value)))
+            yield shown(run("named", debugged.run, given=value))
 
 
 def dynamic_calls(run: Run, folder: str) -> Iterator[Any]:
     with ndd.EvalContext(num_threads=2):
         for i in range(10**6):
             batch = ndd.as_batch([np.full((4, 4, 3), (i + k) % 251, np.uint8) for k in range(SIZE)])
-            turned = run("batch", lambda: ndd.rotate(batch, angle=90.0))
-            one = run("one", lambda: ndd.flip(batch.tensors[0], horizontal=1))
+            turned = run("batch", ndd.rotate, batch, angle=90.0)
+            one = run("one", ndd.flip, batch.tensors[0], horizontal=1)
             yield [np.asarray(t).ravel().tolist() for t in (*turned.tensors, one)]
-            yield run("draw", lambda: draw(i))
+            yield run("draw", draw, i)
 
 
 def draw(seed: int) -> Any:
@@ -247,7 +247,7 @@ def draw(seed: int) -> Any:
 def dynamic_reader(run: Run, folder: str) -> Iterator[Any]:
     files = ndd.readers.Numpy(file_root=folder, file_filter="*.npy", random_shuffle=True, seed=3)
     while True:
-        batch = run("read", lambda: files(batch_size=SIZE))
+        batch = run("read", files, batch_size=SIZE)
         yield [t.item() for t in batch.tensors]
 
 
@@ -258,7 +258,7 @@ def iterated(run: Run, pipelines: list[Pipeline], **arguments: Any) -> Iterator[
     names = [str(i) for i in range(pipelines[0].num_outputs)]
     batches = DALIGenericIterator(pipelines, names, auto_reset=True, **arguments)
     while True:
-        found = run("next", lambda: next(batches))
+        found = run("next", batches.__next__)
         if found is StopIteration:
             yield "end"
         else:
@@ -311,9 +311,9 @@ WAYS = [
 ]
 
 
-def undisturbed(kind: str, action: Callable[[], Any]) -> Any:
+def undisturbed(kind: str, action: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
-        return action()
+        return action(*args, **kwargs)
     except StopIteration:
         return StopIteration
 
@@ -341,7 +341,7 @@ def slow_calls(run: Run, folder: str) -> Iterator[Any]:
     with ndd.EvalContext(num_threads=2):
         for i in range(10**6):
             batch = ndd.as_batch(np.full((4, 150, 150, 3), i % 251, np.uint8), layout="HWC")
-            blurred = run("blur", lambda: ndd.gaussian_blur(batch, sigma=20.0))
+            blurred = run("blur", ndd.gaussian_blur, batch, sigma=20.0)
             yield [int(np.asarray(t)[70, 70, 0]) for t in blurred.tensors]
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
 import pickle
@@ -15,7 +16,7 @@ import warnings
 import weakref
 from array import array
 from collections.abc import Sequence
-from multiprocessing import connection
+from multiprocessing import connection, reduction, resource_tracker
 from typing import Any, TypeAlias
 
 from headrace import _core
@@ -82,6 +83,32 @@ class _Maker:
         return Source(source, **self._arguments)
 
 
+class _Packed:
+    """The makers of all sources for a spawned process, in memory with a file descriptor.
+
+    `multiprocessing` sends the arguments of a process through a pipe of which it also keeps the other end: with more
+    than fits into it, it waits forever if the process ends before it has read them.
+    """
+
+    def __init__(self, makers: list[_Maker]) -> None:
+        self._fd = os.memfd_create("headrace-sources", os.MFD_CLOEXEC)
+        with open(self._fd, "wb", closefd=False) as file:
+            file.write(reduction.ForkingPickler.dumps(makers))
+
+    def __getstate__(self) -> Any:
+        return reduction.DupFd(self._fd)
+
+    def __setstate__(self, state: Any) -> None:
+        self._fd = state.detach()
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+    def unpack(self) -> list[_Maker]:
+        with mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ) as data:
+            return list(pickle.loads(data))
+
+
 def _check_fork() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -143,17 +170,25 @@ class Pool:
             _Maker(dumps(source) if dumps else source, arguments, loads)
             for source, arguments in sources
         ]
+        given = makers if method == "fork" else _Packed(makers)
+        if method == "spawn":
+            resource_tracker.ensure_running()  # it lets SIGINT through again when it starts
         inherited = [self._shared, self._results, *self._own] if method == "fork" else []
         try:
             for i in range(count):
                 process = context.Process(
                     target=worker.run,
                     name=f"headrace-worker-{i}",
-                    args=(os.getpid(), inherited, owns[i][1], shared_end, results_end, makers),
+                    args=(os.getpid(), inherited, owns[i][1], shared_end, results_end, given),
                     daemon=True,
                 )
-                process.start()
-                self._processes.append(process)
+                # Ctrl-C must not end a worker before it can say that it ignores SIGINT.
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+                try:
+                    process.start()
+                    self._processes.append(process)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         except BaseException:
             self.close()
             raise

@@ -145,7 +145,7 @@ def run(
     own: socket.socket,
     shared: socket.socket,
     results: socket.socket,
-    makers: list[Callable[[], Any]],
+    given: Any,
 ) -> None:
     """The main function of the process.
 
@@ -154,13 +154,15 @@ def run(
         inherited: the parent's ends of the sockets, which a forked process closes.
         own, shared: sockets with tasks for this worker, and for any worker.
         results: socket for results.
-        makers: one function per source, which makes it.
+        given: one function per source, which makes it; or an object whose `unpack` returns them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     for sock in inherited:
         sock.close()
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     _keep_memory()
+    makers = given if isinstance(given, list) else given.unpack()
     runners = [_Runner(make) for make in makers]
     memory: dict[tuple[int, int], Memory] = {}
     while (task := _next_task(own, shared)) is not None:
