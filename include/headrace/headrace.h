@@ -441,9 +441,16 @@ HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
 HR_API hr_status hr_pipeline_close(hr_pipeline *pipeline, hr_error *error);
 /* Takes the next iteration. Waits at most `timeout_ms` (< 0: forever), then returns
  * HR_STATUS_TIMEOUT. HR_STATUS_INDEX: a source must be fed first. HR_STATUS_NO_MEMORY: the outputs
- * that the caller holds use all memory. */
+ * that the caller holds use all memory; the iteration stays the next one, and the next call runs it
+ * again (unless its functions have run, which then are not called twice). */
 HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
                                  hr_error *error);
+/* hr_pipeline_run in two steps, for callers that may be interrupted between taking a batch and
+ * using it. Until hr_pipeline_delivered, checkpoints have the state before this iteration.
+ * `*taken`: whether an iteration was taken, which one that failed is, too. */
+HR_API hr_status hr_pipeline_take(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
+                                  bool *taken, hr_error *error);
+HR_API void hr_pipeline_delivered(hr_pipeline *pipeline);
 /* Waits at most `timeout_ms` for the next iteration without taking it. HR_STATUS_OK: the next run
  * takes a full batch and does not wait. HR_STATUS_TIMEOUT: it is not ready. HR_STATUS_STATE: the
  * next run reports something else (a failure, samples left out, nothing to do). For iterators,
@@ -473,6 +480,39 @@ HR_API hr_pool *hr_pipeline_feed_pool(hr_pipeline *pipeline);
  * copied. */
 HR_API hr_status hr_pipeline_feed(hr_pipeline *pipeline, int32_t node, hr_batch *const *batches,
                                   int32_t count, hr_error *error);
+/* The batches for one source: one per output of the node. */
+typedef struct hr_feeding {
+    int32_t node, count;
+    hr_batch *const *batches;
+} hr_feeding;
+
+/* Gives several sources their next batches: all of them or, if it fails, none. */
+HR_API hr_status hr_pipeline_feed_all(hr_pipeline *pipeline, const hr_feeding *feedings,
+                                      int32_t count, hr_error *error);
+
+typedef struct hr_call {
+    const hr_feeding *feedings;
+    int32_t count;  /* of `feedings` */
+    int64_t seed;   /* >= 0: as hr_pipeline_reseed */
+    int64_t sample; /* >= 0: number of the first sample, on which random numbers depend */
+    /* The outputs count as taken only with hr_pipeline_delivered, as those of hr_pipeline_take. */
+    bool hold;
+    /* The outputs of the last call were held and not delivered. It is taken back: readers, and
+     * sources that were fed before that call, repeat their batches. */
+    bool again;
+    /* Asked about ten times per second while the call waits, on the thread of the caller: true
+     * gives the call up. Or NULL. */
+    bool (*stop)(void *context);
+    void *context;
+} hr_call;
+
+/* Feeds and takes in one step: returns what comes of `feedings`, of which there is at least one. A
+ * call that fails or is given up (HR_STATUS_TIMEOUT) leaves nothing behind: its batches are
+ * dropped, and readers continue as if it had not been made; but an iteration with a bad sample
+ * counts as taken (`*taken`). HR_STATUS_STATE: a source was fed before, and that batch was not
+ * taken. */
+HR_API hr_status hr_pipeline_call(hr_pipeline *pipeline, const hr_call *call, hr_outputs **out,
+                                  bool *taken, hr_error *error);
 
 HR_API void hr_outputs_unref(hr_outputs *outputs);
 HR_API int32_t hr_outputs_count(const hr_outputs *outputs);
@@ -493,7 +533,8 @@ typedef struct hr_reader_meta {
      * split again; 0: nothing. Then come whole epochs, beginning with `first_epoch`. */
     int64_t rest_size, first_epoch;
     bool resplit; /* by this pipeline, when it was restored */
-    /* Positions taken since the beginning, or since the number of shards changed. */
+    /* Positions taken since the beginning, or since the number of shards changed; without those of
+     * an iteration that was taken and not delivered. */
     int64_t position;
 } hr_reader_meta;
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,

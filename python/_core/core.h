@@ -32,6 +32,15 @@ typedef struct core_state {
     PyObject *module;        /* itself, borrowed */
 } core_state;
 
+/* What run() returned to one thread, or the failure that it raised, until it is delivered. */
+typedef struct held_result {
+    unsigned long thread;
+    struct held_result *next;
+    hr_outputs *outputs; /* NULL: it failed */
+    hr_error *error;     /* room for why; allocated with it */
+    int full, called;    /* by call(), which may be repeated with other inputs */
+} held_result;
+
 /* Pipeline; here because batches to be fed take memory of its pool. */
 typedef struct pipeline_object {
     PyObject ob_base;
@@ -39,8 +48,11 @@ typedef struct pipeline_object {
     PyThread_type_lock lock; /* one call at a time; the GIL is released while waiting for it */
     core_state *state;
     hr_pool *feed_pool;
+    held_result *held; /* one per thread that has called run(); guarded by the GIL */
     int pid;
-    int waiting; /* threads that wait for `lock`; guarded by the GIL */
+    int failed;      /* whether the engine, not a signal handler, failed the last run() or call() */
+    long long taken; /* iterations, including those that failed or are held */
+    int waiting;     /* threads that wait for `lock`; guarded by the GIL */
 } pipeline_object;
 
 /* core.c */

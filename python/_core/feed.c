@@ -14,6 +14,7 @@ typedef struct feed_object {
     core_state *state;
     PyObject *pipeline, *names;
     PyObject *convert, *otherwise, *current_stream; /* do not refer to the iterator: no cycle */
+    hr_outputs *held;                               /* taken, but not delivered yet; or NULL */
     Py_ssize_t left;                                /* batches that may still be taken */
     int last;                                       /* samples to keep of the last batch */
 } feed_object;
@@ -46,6 +47,7 @@ static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void feed_dealloc(PyObject *object)
 {
     feed_object *self = (feed_object *)object;
+    hr_outputs_unref(self->held);
     Py_XDECREF(self->pipeline);
     Py_XDECREF(self->names);
     Py_XDECREF(self->convert);
@@ -111,20 +113,41 @@ static PyObject *feed_take(PyObject *object, PyObject *unused)
 {
     (void)unused;
     feed_object *self = (feed_object *)object;
-    hr_outputs *outputs = NULL;
-    if (self->left > 0 && pipeline_take(self->pipeline, &outputs) < 0)
+    if (!self->held && self->left > 0 && pipeline_take(self->pipeline, &self->held) < 0)
         return NULL;
-    if (!outputs)
+    if (!self->held)
         Py_RETURN_NONE;
-    self->left--;
-    PyObject *dict = convert_outputs(self, outputs, self->left == 0 ? self->last : INT_MAX);
-    hr_outputs_unref(outputs);
+    PyObject *dict = convert_outputs(self, self->held, self->left == 1 ? self->last : INT_MAX);
     PyObject *list = dict ? PyList_New(1) : NULL;
     if (list)
         PyList_SetItem(list, 0, dict);
     else
         Py_XDECREF(dict);
     return list;
+}
+
+static PyObject *feed_held(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((feed_object *)self)->held != NULL);
+}
+
+static int feed_delivered(PyObject *object, PyObject *value, void *unused)
+{
+    (void)unused;
+    feed_object *self = (feed_object *)object;
+    hr_outputs *outputs = self->held;
+    if (value) {
+        PyErr_SetString(PyExc_TypeError, "`held` can only be deleted");
+        return -1;
+    }
+    if (!outputs)
+        return 0;
+    self->held = NULL;
+    self->left--;
+    pipeline_delivered(self->pipeline);
+    hr_outputs_unref(outputs);
+    return 0;
 }
 
 static PyObject *feed_left(PyObject *self, void *unused)
@@ -137,10 +160,12 @@ static PyMethodDef feed_methods[] = {
     {"take", feed_take, METH_NOARGS,
      "take() -> list: one dictionary, name -> convert(DLPack capsule), or otherwise(Batch, samples "
      "to keep) if an output is not a dense tensor. None: no batch is left, or the next batch is "
-     "not full or failed; run() says which."},
+     "not full or failed; run() says which. The same batch comes again until `held` is deleted."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef feed_getset[] = {{"left", feed_left, NULL, "Batches that may be taken.", NULL},
+                                    {"held", feed_held, feed_delivered,
+                                     "Whether take() holds a batch; del: it is delivered.", NULL},
                                     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot feed_slots[] = {

@@ -88,7 +88,29 @@ static PyObject *core_set_classes(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* collect(list, function, *args): list.append(function(*args)). No signal handler runs between the
+ * two, so an exception cannot lose the result. */
+static PyObject *core_collect(PyObject *module, PyObject *args)
+{
+    (void)module;
+    Py_ssize_t count = PyTuple_Size(args);
+    if (count < 2 || !PyList_Check(PyTuple_GetItem(args, 0))) {
+        PyErr_SetString(PyExc_TypeError, "collect: expected a list, a function and its arguments");
+        return NULL;
+    }
+    PyObject *rest = PyTuple_GetSlice(args, 2, count);
+    PyObject *result = rest ? PyObject_CallObject(PyTuple_GetItem(args, 1), rest) : NULL;
+    int failed = result ? PyList_Append(PyTuple_GetItem(args, 0), result) : -1;
+    Py_XDECREF(rest);
+    Py_XDECREF(result);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef core_functions[] = {
+    {"collect", core_collect, METH_VARARGS,
+     "collect(list, function, *args): list.append(function(*args)) in one step."},
     {"schema_json", core_schema_json, METH_NOARGS, "schema_json() -> str: all operators."},
     {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
     {"load_plugin", core_load_plugin, METH_VARARGS,

@@ -12,10 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLICE_MS = 100 };
-
-/* 0 with the lock held, or -1 with an exception. */
-static int pipeline_enter(pipeline_object *self)
+int pipeline_enter(pipeline_object *self)
 {
     if (self->pid != getpid()) { /* a thread of the parent may have held the lock */
         PyErr_SetString(PyExc_RuntimeError,
@@ -46,7 +43,7 @@ static int pipeline_enter(pipeline_object *self)
     return 0;
 }
 
-static void pipeline_leave(pipeline_object *self)
+void pipeline_leave(pipeline_object *self)
 {
     PyThread_release_lock(self->lock);
 }
@@ -310,6 +307,7 @@ static void pipeline_dealloc(PyObject *object)
             destroy(self->pipeline);
             reaper_drain(self->state->reaper);
         }
+        running_clear(self);
         if (self->lock)
             PyThread_free_lock(self->lock);
         hr_pool_unref(self->feed_pool);
@@ -317,145 +315,7 @@ static void pipeline_dealloc(PyObject *object)
     core_dispose_held(object, self->state);
 }
 
-/* ---- running ---- */
-
-static PyObject *outputs_tuple(core_state *state, hr_outputs *outputs)
-{
-    int32_t count = hr_outputs_count(outputs);
-    PyObject *tuple = PyTuple_New(count);
-    for (int32_t i = 0; tuple && i < count; i++) {
-        PyObject *batch = batch_wrap(state, NULL, hr_batch_ref(hr_outputs_batch(outputs, i)));
-        if (!batch || PyTuple_SetItem(tuple, i, batch) < 0)
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
-/* The output slot of each sample; None if that is its index in the batch. */
-static PyObject *outputs_slots(const hr_outputs *outputs)
-{
-    const hr_batch *first = hr_outputs_batch(outputs, 0);
-    int32_t count = first ? hr_batch_size(first) : 0;
-    if (count == 0 || hr_outputs_slot(outputs, count - 1) == count - 1)
-        Py_RETURN_NONE;
-    PyObject *slots = PyTuple_New(count);
-    for (int32_t i = 0; slots && i < count; i++) {
-        PyObject *slot = PyLong_FromLong(hr_outputs_slot(outputs, i));
-        if (!slot || PyTuple_SetItem(slots, i, slot) < 0)
-            Py_CLEAR(slots);
-    }
-    return slots;
-}
-
-/* Waits for a result of run() for at most SLICE_MS. */
-static hr_status step_run(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
-{
-    hr_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hr_pipeline_run(p, SLICE_MS, outputs, error);
-    Py_END_ALLOW_THREADS
-    return status;
-}
-
-/* The same, but only takes a full batch. A batch that is ready is taken without releasing the GIL,
- * which would take longer. */
-static hr_status step_take(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
-{
-    hr_status status = hr_pipeline_wait(p, 0);
-    if (status == HR_STATUS_TIMEOUT) {
-        Py_BEGIN_ALLOW_THREADS
-        status = hr_pipeline_wait(p, SLICE_MS);
-        Py_END_ALLOW_THREADS
-    }
-    return status == HR_STATUS_OK ? hr_pipeline_run(p, 0, outputs, error) : status;
-}
-
-/* Repeats a step while it times out, and checks for signals in between. 0, or -1 with an
- * exception. */
-static int pipeline_repeat(pipeline_object *self,
-                           hr_status (*step)(hr_pipeline *, hr_outputs **, hr_error *),
-                           hr_status *status, hr_outputs **outputs, hr_error *error)
-{
-    do {
-        if (pipeline_enter(self) < 0)
-            return -1;
-        *status = step(self->pipeline, outputs, error);
-        pipeline_leave(self);
-        if (*status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
-            return -1;
-        if (*status == HR_STATUS_TIMEOUT && self->waiting > 0) { /* the lock is not fair */
-            Py_BEGIN_ALLOW_THREADS
-            nanosleep(&(struct timespec){0, 1000000}, NULL);
-            Py_END_ALLOW_THREADS
-        }
-    } while (*status == HR_STATUS_TIMEOUT);
-    return 0;
-}
-
-int pipeline_take(PyObject *pipeline, hr_outputs **outputs)
-{
-    hr_status status;
-    return pipeline_repeat((pipeline_object *)pipeline, step_take, &status, outputs, NULL);
-}
-
-/* run() -> ((batch, ...), iteration, positions, slots) */
-static PyObject *pipeline_run(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    pipeline_object *self = (pipeline_object *)object;
-    hr_error error = {0};
-    hr_outputs *outputs = NULL;
-    hr_status status;
-    if (pipeline_repeat(self, step_run, &status, &outputs, &error) < 0)
-        return NULL;
-    if (status != HR_STATUS_OK)
-        return core_raise(&error);
-    PyObject *tuple = outputs_tuple(self->state, outputs);
-    PyObject *slots = tuple ? outputs_slots(outputs) : NULL;
-    PyObject *result = NULL;
-    if (slots)
-        result = Py_BuildValue("(OLiO)", tuple, (long long)hr_outputs_iteration(outputs),
-                               hr_outputs_positions(outputs), slots);
-    Py_XDECREF(tuple);
-    Py_XDECREF(slots);
-    hr_outputs_unref(outputs);
-    return result;
-}
-
-static PyObject *pipeline_feed(PyObject *object, PyObject *args)
-{
-    pipeline_object *self = (pipeline_object *)object;
-    int node;
-    PyObject *list;
-    hr_batch *batches[64];
-    if (!PyArg_ParseTuple(args, "iO:feed", &node, &list))
-        return NULL;
-    Py_ssize_t count = PySequence_Size(list);
-    if (count < 0)
-        return NULL;
-    if (count > 64) {
-        PyErr_SetString(PyExc_ValueError, "feed: a source has at most 64 outputs");
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PySequence_GetItem(list, i);
-        batches[i] = item ? batch_get(self->state, item) : NULL;
-        Py_XDECREF(item); /* `list` holds it */
-        if (!batches[i])
-            return NULL;
-    }
-    if (pipeline_enter(self) < 0)
-        return NULL;
-    hr_error error = {0};
-    hr_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hr_pipeline_feed(self->pipeline, node, batches, (int32_t)count, &error);
-    Py_END_ALLOW_THREADS
-    pipeline_leave(self);
-    if (status != HR_STATUS_OK)
-        return core_raise(&error);
-    Py_RETURN_NONE;
-}
+/* ---- feeding, state ---- */
 
 static PyObject *pipeline_feed_room(PyObject *object, PyObject *arg)
 {
@@ -629,9 +489,13 @@ static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef pipeline_methods[] = {
-    {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions, slots)"},
-    {"feed", pipeline_feed, METH_VARARGS,
-     "feed(node, batches): the next batch for each output of the source."},
+    {"run", running_run, METH_NOARGS,
+     "run() -> ((Batch, ...), iteration, positions, slots). This thread gets the same result again "
+     "until `held` is deleted."},
+    {"call", running_call, METH_VARARGS,
+     "call(((node, batches), ...), seed, sample, hold): feeds and takes. Returns the batches or, "
+     "with `hold`, what run() returns; until `held` is deleted, the next call repeats this one. "
+     "seed >= 0: as reseed; sample >= 0: number of the first one."},
     {"feed_room", pipeline_feed_room, METH_O,
      "feed_room(node) -> int: batches that the source accepts now."},
     {"note_feeding", pipeline_note_feeding, METH_O,
@@ -652,11 +516,23 @@ static PyMethodDef pipeline_methods[] = {
     {"close", pipeline_close, METH_NOARGS, "close(): cancels and joins; later calls fail."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot pipeline_slots[] = {{Py_tp_new, pipeline_new},
-                                       {Py_tp_dealloc, pipeline_dealloc},
-                                       {Py_tp_methods, pipeline_methods},
-                                       {Py_tp_doc, "A running graph."},
-                                       {0, NULL}};
+static PyGetSetDef pipeline_getset[] = {
+    {"held", running_held, running_delivered,
+     "What run() or call() holds for this thread: 0 nothing, 1 a result, 2 a failure. del: it was "
+     "delivered.",
+     NULL},
+    {"fed", NULL, running_feed,
+     "Write: ((node, batches), ...) feeds all of these sources, or raises and feeds none.", NULL},
+    {"failed", running_failed, NULL,
+     "Whether the engine, not a signal handler, failed the last run() or call().", NULL},
+    {"taken", running_taken, NULL, "Iterations taken, including those that failed or are held.",
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot pipeline_slots[] = {
+    {Py_tp_new, pipeline_new},         {Py_tp_dealloc, pipeline_dealloc},
+    {Py_tp_methods, pipeline_methods}, {Py_tp_getset, pipeline_getset},
+    {Py_tp_doc, "A running graph."},   {0, NULL}};
 
 PyType_Spec pipeline_spec = {.name = "headrace._core.Pipeline",
                              .basicsize = sizeof(pipeline_object),

@@ -15,6 +15,21 @@ extern PyType_Spec pipeline_spec;
 /* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` is
  * unchanged. 0, or -1 with an exception. */
 int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
+void pipeline_delivered(PyObject *pipeline);
+
+/* running.c: run(), call(), `fed`, `held` */
+PyObject *running_run(PyObject *self, PyObject *unused);
+PyObject *running_call(PyObject *self, PyObject *args);
+PyObject *running_held(PyObject *self, void *unused);
+int running_delivered(PyObject *self, PyObject *value, void *unused);
+int running_feed(PyObject *self, PyObject *value, void *unused);
+PyObject *running_failed(PyObject *self, void *unused);
+PyObject *running_taken(PyObject *self, void *unused);
+void running_clear(pipeline_object *self);
+int pipeline_enter(pipeline_object *self); /* 0 with the lock held, or -1 with an exception */
+void pipeline_leave(pipeline_object *self);
+
+enum { SLICE_MS = 100 }; /* between two looks for Ctrl-C */
 
 /* torch_memory.c: PyTorch's allocator for outputs; NULL if PyTorch is not loaded or too old. */
 const hr_device_allocator *torch_allocator(void);

@@ -34,7 +34,8 @@ static hr_status append_cursors(const hr_pipeline *p, hr_text *t, hr_error *erro
     for (int32_t k = 0; k < p->source_count; k++)
         any = any || hr__source_streams(&p->sources[k]);
     for (int32_t k = 0; any && k < p->source_count; k++) {
-        const hr_cursor *cursor = p->taken_cursor[k];
+        const hr_cursor *before = p->undelivered ? p->before.cursor[k] : NULL;
+        const hr_cursor *cursor = before ? before : p->taken_cursor[k];
         if (!cursor && hr__source_streams(&p->sources[k]))
             return hr_fail(error, HR_STATUS_ERROR, "%s: this source has no checkpoints",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
@@ -66,6 +67,7 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
     hr_text t = {0};
     HR_TRY(hr__check_owner(p, error));
     pthread_mutex_lock(&p->lock);
+    const int64_t *positions = p->undelivered ? p->before.position : p->taken_position;
     hr_text_append(
         &t, "{\"headrace_checkpoint\": %d, \"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, ",
         CHECKPOINT_VERSION, HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed);
@@ -73,9 +75,10 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
     for (int32_t k = 0; k < p->source_count; k++)
         hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->sources[k].sampler.count);
     hr_text_append(&t, "], \"iteration\": %lld, \"sample\": %lld, \"positions\": [",
-                   (long long)p->taken_iteration, (long long)p->taken_sample);
+                   (long long)(p->undelivered ? p->before.iteration : p->taken_iteration),
+                   (long long)(p->undelivered ? p->before.sample : p->taken_sample));
     for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
+        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)positions[k]);
     append_splits(p, &t);
     hr_status status = append_cursors(p, &t, error);
     pthread_mutex_unlock(&p->lock);

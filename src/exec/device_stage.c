@@ -173,7 +173,7 @@ bool hr__device_complete(hr_pipeline *p)
         hr__iteration_enter(p, it, it->stage);
         hr__wake(p, it->tasks);
     } else {
-        hr__stage_end(p, it); /* publishes it if this was its last stage */
+        hr__stage_end(p, it, NULL); /* publishes it if this was its last stage */
     }
     if (noted) {
         noted->next = p->device_published;

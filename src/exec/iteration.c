@@ -8,6 +8,7 @@
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
 #include "exec/source.h"
+#include "exec/stage.h"
 
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
@@ -77,8 +78,6 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
         hr__names_free(&it->samples[i]);
         hr_free(it->samples[i].error);
     }
-    for (int32_t i = 0; it->fed && i < p->source_count; i++)
-        hr__fed_free(it->fed[i]);
     rows_give(p, it);
     for (int32_t k = 0; it->gathers && k < p->plan->output_count; k++) {
         hr_gather *g = &it->gathers[k];
@@ -92,15 +91,21 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     hr_free(it->gathers);
     hr_free(it->merged);
     hr_free(it->inferred);
-    hr_free(it->fed);
     hr_free(it->samples);
     hr_free(it->sample_sources);
     it->gathers = NULL;
     it->merged = NULL;
     it->inferred = NULL;
-    it->fed = NULL;
     it->samples = NULL;
     it->sample_sources = NULL;
+}
+
+static void free_fed(hr_pipeline *p, hr_iteration *it)
+{
+    for (int32_t i = 0; it->fed && i < p->source_count; i++)
+        hr__fed_free(it->fed[i]);
+    hr_free(it->fed);
+    it->fed = NULL;
 }
 
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
@@ -108,6 +113,7 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
     if (!it)
         return;
     free_work(p, it);
+    free_fed(p, it);
     hr_outputs_unref(it->outputs);
     for (int32_t k = 0; it->end_cursor && k < p->source_count; k++)
         hr_free(it->end_cursor[k]);
@@ -171,21 +177,37 @@ static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_p
     return whole ? HR_MAX(it->size, 1) : stage->group;
 }
 
-/* Whether all failures are lack of memory, and no stage is ordered: ordered stages must not run
- * twice. */
-static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
+/* Whether all failures are lack of memory. */
+static bool only_memory(const hr_iteration *it)
 {
     bool memory = it->status == HR_STATUS_NO_MEMORY;
-    if (it->outputs || it->retried || it->size == 0 || (it->status != HR_STATUS_OK && !memory))
+    if (it->outputs || it->size == 0 || (it->status != HR_STATUS_OK && !memory))
         return false;
     for (int32_t i = 0; i < it->size; i++) {
         memory = memory || it->samples[i].status == HR_STATUS_NO_MEMORY;
         if (it->samples[i].status != HR_STATUS_OK && it->samples[i].status != HR_STATUS_NO_MEMORY)
             return false;
     }
-    for (int32_t k = 0; k < p->plan->stage_count; k++)
-        memory = memory && !p->plan->stages[k].ordered;
     return memory;
+}
+
+/* The stage from which an iteration that failed may be run again: the first one or, after ordered
+ * stages, which must not run twice, the one that failed. -1: none. What earlier stages have put on
+ * a device is gone. */
+static int32_t restart_of(const hr_pipeline *p, const hr_iteration *it)
+{
+    bool ordered = false, device = false;
+    for (int32_t k = 0; k <= it->failed_stage; k++) {
+        ordered = ordered || p->plan->stages[k].ordered;
+        device = device || p->plan->stages[k].kind == HR_STAGE_KIND_DEVICE;
+    }
+    bool here = !device && !p->plan->stages[it->failed_stage].ordered;
+    return !ordered ? 0 : here ? it->failed_stage : -1;
+}
+
+bool hr__iteration_lacks_memory(const hr_pipeline *p, const hr_iteration *it)
+{
+    return it->done && only_memory(it) && restart_of(p, it) >= 0;
 }
 
 void hr__wake(hr_pipeline *p, int32_t tasks)
@@ -206,7 +228,7 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
     it->queued = false;
     if (stage >= p->plan->stage_count) {
         it->done = true;
-        it->starved = can_retry(p, it);
+        it->starved = !it->retried && hr__iteration_lacks_memory(p, it);
         return;
     }
     it->group = group_of(p, it, &p->plan->stages[stage]);
@@ -221,20 +243,21 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
 {
     if (!it->starved)
         return false;
+    int32_t stage = restart_of(p, it);
     it->starved = false;
     it->retried = true;
     it->status = HR_STATUS_OK;
-    for (int32_t i = 0; i < p->graph->count; i++)
+    for (int32_t i = 0; i < p->graph->count && stage == 0; i++)
         it->merged[i] = 0;
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
         s->status = HR_STATUS_OK;
         for (int32_t k = 0; k < p->source_count && !s->skipped && s->status == HR_STATUS_OK; k++)
-            if (hr__source_indexed(&p->sources[k]))
+            if (stage == 0 && hr__source_indexed(&p->sources[k]))
                 s->status = hr__source_again(&p->sources[k], &s->sources[k], NULL);
     }
     it->done = false;
-    hr__iteration_enter(p, it, 0);
+    hr__iteration_enter(p, it, stage);
     hr__wake(p, it->tasks);
     return !it->done;
 }
@@ -284,6 +307,7 @@ static int32_t next_size(const hr_pipeline *p, bool *ended)
 static void take_fed_first(hr_source *s, hr_iteration *it, int32_t source)
 {
     hr_fed *fed = it->fed[source] = s->fed_first;
+    it->called = it->called || fed->called;
     s->fed_first = fed->next;
     s->fed_last = s->fed_first ? s->fed_last : NULL;
     s->fed_count--;
@@ -391,7 +415,8 @@ static bool has_room(const hr_pipeline *p)
 static bool may_begin(const hr_pipeline *p)
 {
     int32_t most = hr__iterations_max(p);
-    return p->in_flight < (p->device && !has_room(p) ? most - DEVICE_MORE : most);
+    most = p->alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
+    return p->in_flight < most;
 }
 
 hr_status hr__schedule(hr_pipeline *p)
@@ -400,7 +425,7 @@ hr_status hr__schedule(hr_pipeline *p)
     if (p->scheduling) /* that thread looks again before it ends */
         return p->broken;
     p->scheduling = true;
-    while (p->broken == HR_STATUS_OK && !p->stop && may_begin(p)) {
+    while (p->broken == HR_STATUS_OK && !p->stop && !p->rewinding && may_begin(p)) {
         bool ended;
         int32_t size = next_size(p, &ended);
         if (size < 0)
@@ -408,7 +433,7 @@ hr_status hr__schedule(hr_pipeline *p)
         p->broken = schedule_one(p, size, ended, &p->broken_error);
     }
     p->scheduling = false;
-    if (p->broken != HR_STATUS_OK || !p->first)
+    if (p->broken != HR_STATUS_OK || !p->first || p->rewinding)
         pthread_cond_broadcast(&p->ready); /* the consumer may wait for this thread */
     return p->broken;
 }
@@ -429,6 +454,15 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
+hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    if (!it->retried || !hr__iteration_lacks_memory(p, it))
+        return HR_STATUS_OK;
+    it->retried = false;
+    it->starved = true; /* the next call runs it again */
+    return first_failure(it, error);
+}
+
 /* Whether an output has a value for the sample. Nodes in a branch have none for samples that do not
  * take it. */
 static bool is_there(const hr_iteration *it, const hr_gather *g, int32_t i)
@@ -436,25 +470,17 @@ static bool is_there(const hr_iteration *it, const hr_gather *g, int32_t i)
     return !it->samples[i].skipped && g->tensors[i].buffer;
 }
 
-static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32_t output,
-                             hr_error *error)
+static hr_status check_merged(const hr_pipeline *p, const hr_iteration *it, int32_t output,
+                              hr_error *error)
 {
     const hr_gather *g = &it->gathers[output];
     const hr_node *node = p->graph->nodes[p->plan->values[p->plan->outputs[output]].edge.node];
     const hr_tensor *first = NULL;
-    for (int32_t i = 0; i < it->size; i++) {
-        const hr_tensor *t = &g->tensors[i];
+    for (int32_t i = 0; i < it->size && (node->def->flags & HR_OP_MERGE); i++) {
         if (!is_there(it, g, i))
             continue;
-        first = first ? first : t;
-        if (node->def->flags & HR_OP_MERGE)
-            HR_TRY(hr__merged_check(node, first, t, error));
-        if (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "output %d: samples differ in type or number of dimensions: %s, %d and "
-                           "%s, %d",
-                           output, hr_dtype_name(first->dtype), first->shape.ndim,
-                           hr_dtype_name(t->dtype), t->shape.ndim);
+        first = first ? first : &g->tensors[i];
+        HR_TRY(hr__merged_check(node, first, &g->tensors[i], error));
     }
     return HR_STATUS_OK;
 }
@@ -531,7 +557,7 @@ static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, h
     int32_t count = 0;
     for (int32_t i = 0; i < it->size; i++)
         count += is_there(it, g, i);
-    HR_TRY(check_types(p, it, output, error));
+    HR_TRY(check_merged(p, it, output, error));
     HR_TRY(hr_batch_alloc(out, count, error));
     bool movable = count < it->size && owns_buffer(it, g);
     hr_tensor *tensors = hr_batch_tensors(*out);
@@ -595,6 +621,8 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error)
     }
     it->outputs = o;
     free_work(p, it);
+    if (!it->called) /* hr__source_rewind wants what else the iteration was fed */
+        free_fed(p, it);
     return HR_STATUS_OK;
 }
 
@@ -606,15 +634,18 @@ bool hr__samples_failed(const hr_iteration *it)
     return false;
 }
 
-void hr__stage_end(hr_pipeline *p, hr_iteration *it)
+void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
 {
     bool failed = it->status != HR_STATUS_OK || hr__samples_failed(it);
+    it->failed_stage = it->stage;
     int32_t next = failed ? p->plan->stage_count : it->stage + 1;
     if (next == p->plan->stage_count) {
         pthread_mutex_unlock(&p->lock);
         if (failed)
             hr__device_batch_drop(p, it);
         else
+            hr__outputs_settle(p, it, worker);
+        if (!failed)
             it->status = hr__publish(p, it, &it->error);
         pthread_mutex_lock(&p->lock);
     }

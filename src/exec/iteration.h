@@ -27,11 +27,16 @@ void hr__rows_free(hr_pipeline *p);              /* call it after freeing the it
 bool hr__samples_failed(const hr_iteration *it); /* any of them */
 /* Enters the next stage. After the last one it makes the batches and releases the lock while it
  * does, so that the consumer does not wait. A failed iteration ends early; `run` reports the
- * failure or tries again. */
-void hr__stage_end(hr_pipeline *p, hr_iteration *it);
+ * failure or tries again. `worker`: that of this thread, or NULL. */
+void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker);
 /* Restarts an iteration that ran out of memory, since outputs may have been freed in the meantime.
  * Returns false if it did not run out of memory, or was retried before. */
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);
+/* Whether an iteration failed for lack of memory alone, and can be run again. */
+bool hr__iteration_lacks_memory(const hr_pipeline *p, const hr_iteration *it);
+/* HR_STATUS_NO_MEMORY if that is so and it was retried: it stays the first one, and the next call
+ * of hr__iteration_retry runs it again. */
+hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error);
 /* Makes the outputs of an iteration whose tasks are done, or returns what failed. No lock is
  * needed: the iteration belongs to the caller, or has no tasks left. */
 hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The engine's public functions: creating a pipeline, feeding it, taking its outputs. */
+/* The engine's public functions: creating a pipeline, closing it, facts about it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,6 @@
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
 #define INDEX_MEMORY_LIMIT ((size_t)4000000000)
-#define STREAM_SKIPPABLE 50000 /* bad samples in a row */
 #define MAX_IMAGE_PIXELS ((int64_t)1 << 28)
 
 void hr_pipeline_options_init(hr_pipeline_options *options)
@@ -106,8 +105,12 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     p->sources = hr_calloc(n, sizeof(*p->sources), error);
     p->taken_position = hr_calloc(n, sizeof(*p->taken_position), error);
     p->taken_cursor = hr_calloc(n, sizeof(*p->taken_cursor), error);
+    p->before.position = hr_calloc(n, sizeof(*p->before.position), error);
+    p->before.cursor = hr_calloc(n, sizeof(*p->before.cursor), error);
+    p->before.fed = hr_calloc(n, sizeof(*p->before.fed), error);
     p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
-    if (!p->sources || !p->taken_position || !p->taken_cursor || !p->crossing_of)
+    if (!p->sources || !p->taken_position || !p->taken_cursor || !p->crossing_of ||
+        !p->before.position || !p->before.cursor || !p->before.fed)
         return HR_STATUS_NO_MEMORY;
     for (int32_t v = 0; v < p->plan->value_count; v++)
         p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
@@ -250,8 +253,10 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     }
     hr__rows_free(p);
     for (int32_t k = 0; k < p->source_count; k++) {
+        hr__fed_free(p->before.fed[k]);
         hr__source_fini(p, &p->sources[k]);
         hr_free(p->taken_cursor[k]);
+        hr_free(p->before.cursor[k]);
     }
     if (p->sources && p->plan && p->source_count < p->plan->source_count)
         hr__source_fini(p, &p->sources[p->source_count]); /* the one that failed to start */
@@ -269,6 +274,9 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr_free(p->sources);
     hr_free(p->taken_position);
     hr_free(p->taken_cursor);
+    hr_free(p->before.position);
+    hr_free(p->before.cursor);
+    hr_free(p->before.fed);
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);
     pthread_cond_destroy(&p->work);
@@ -283,220 +291,10 @@ void hr_pipeline_destroy(hr_pipeline *p)
     (void)hr_pipeline_close(p, NULL);
 }
 
-/* Why nothing could be scheduled. */
-static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
-{
-    hr_status status = p->broken;
-    p->broken = HR_STATUS_OK;
-    if (status != HR_STATUS_OK)
-        return hr_fail(error, status, "%s", p->broken_error.message);
-    for (int32_t k = 0; k < p->source_count; k++) {
-        char text[512];
-        if (hr__source_fed(&p->sources[k]) && !p->sources[k].fed_first)
-            return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
-                           hr_node_text(p->sources[k].node, text, sizeof(text)));
-    }
-    return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
-}
-
-/* Lets ordered stages run for the next `count` iterations. They call the user's functions, who
- * relies on prefetch_queue_depth; other stages run for all iterations in flight. Lock held. */
-static void schedule_ordered(hr_pipeline *p, int32_t count)
-{
-    int64_t end = p->taken_iteration + count;
-    if (end <= p->ordered_end)
-        return;
-    p->ordered_end = end;
-    for (int32_t k = 0; k < p->plan->stage_count; k++) {
-        if (p->plan->stages[k].ordered) {
-            hr__wake(p, 1);
-            return;
-        }
-    }
-}
-
-/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not done yet;
- * HR_STATUS_STATE: there is none. `more`: iterations that the consumer wants after this one. */
-static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms, int32_t more)
-{
-    schedule_ordered(p, p->options.prefetch_queue_depth + more);
-    int64_t end_ns = start_ns + (int64_t)HR_MAX(timeout_ms, 0) * 1000000;
-    struct timespec until = {end_ns / 1000000000, end_ns % 1000000000};
-    for (int code = 0;;) {
-        if (!p->first)
-            hr__schedule(p);
-        if (!p->first && !p->scheduling && (p->broken != HR_STATUS_OK || !hr__streams_awaited(p)))
-            return HR_STATUS_STATE;
-        if (p->first && p->first->done && !hr__iteration_retry(p, p->first))
-            return HR_STATUS_OK;
-        if (hr__work_here(p))
-            continue;
-        if (code == ETIMEDOUT || timeout_ms == 0)
-            return HR_STATUS_TIMEOUT;
-        if (p->lookout) /* do not wait until it looks the next time */
-            hr__wake(p, 1);
-        hr__pool_wait_begin();
-        code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
-                              : pthread_cond_wait(&p->ready, &p->lock);
-        hr__pool_wait_end();
-    }
-}
-
-/* The consumer has taken what came before this cursor. An iteration that took nothing from a stream
- * has none. */
-static void take_cursor(hr_pipeline *p, hr_iteration *it, int32_t source)
-{
-    if (!it->end_cursor[source])
-        return;
-    hr_free(p->taken_cursor[source]);
-    p->taken_cursor[source] = it->end_cursor[source];
-    it->end_cursor[source] = NULL;
-}
-
-/* Takes the oldest iteration off the list; lock held. */
-static hr_iteration *take_first(hr_pipeline *p)
-{
-    hr_iteration *it = p->first;
-    p->first = it->next;
-    p->last = p->first ? p->last : NULL;
-    it->next = NULL;
-    p->in_flight--;
-    p->taken_in_row = p->in_flight > 0 ? p->taken_in_row + 1 : 0;
-    p->taken_iteration = it->number + 1;
-    p->taken_sample = it->end_sample;
-    for (int32_t k = 0; k < p->source_count; k++) {
-        p->taken_position[k] = it->end_position[k];
-        take_cursor(p, it, k);
-    }
-    p->schedule_due = true; /* a worker schedules, so that the consumer does not wait for it */
-    return it;
-}
-
-/* The most positions in a row that may be skipped before the pipeline gives up: two epochs and a
- * batch. How long the epoch of a stream is, is not known. */
-static int64_t skippable(const hr_pipeline *p)
-{
-    if (p->source_count == 0)
-        return p->options.batch_size;
-    const hr_source *s = &p->sources[0];
-    int64_t epoch = hr__source_indexed(s) ? s->sampler.count : STREAM_SKIPPABLE;
-    return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
-}
-
-/* Whether an iteration may be dropped: who feeds a batch expects its outputs. */
-static bool may_drop(const hr_pipeline *p)
-{
-    for (int32_t k = 0; k < p->source_count; k++)
-        if (hr__source_fed(&p->sources[k]))
-            return false;
-    return true;
-}
-
-/* Counts the positions of an iteration. One whose samples were all skipped (`*empty`) is dropped,
- * unless batches are fed, and the next one takes over its positions. Lock held. */
-static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
-{
-    int32_t positions = p->carried_positions + it->positions;
-    *empty = it->outputs && it->outputs->samples == 0 && it->size > 0 && may_drop(p);
-    p->carried_positions = *empty && positions <= skippable(p) ? positions : 0;
-    if (it->outputs)
-        it->outputs->positions = positions;
-    if (*empty && p->carried_positions == 0)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "on_error=\"skip\": each of the last %d samples was bad", positions);
-    return HR_STATUS_OK;
-}
-
-/* Lock held; `samples` < 0: no iteration was taken. */
-static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples)
-{
-    int64_t fed = p->feeding_ns;
-    p->feeding_ns = 0;
-    if (p->last_run_ns) {
-        fed = HR_MIN(fed, start - p->last_run_ns);
-        p->source_ns += fed;
-        p->consumer_busy_ns += start - p->last_run_ns - fed;
-    }
-    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
-    p->last_run_ns = end;
-    if (samples >= 0) {
-        p->runs++;
-        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
-        p->samples_out += samples;
-    }
-}
-
-/* Takes the next iteration that is not dropped. The lock is released before freeing an iteration,
- * which may call the hr_release_fn of fed memory, and before waking a worker, which takes the lock.
- */
-static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)
-{
-    int64_t start = hr_clock_ns();
-    hr_status status = HR_STATUS_OK;
-    for (bool empty = true; empty && status == HR_STATUS_OK;) {
-        hr__iteration_free(p, *out);
-        *out = NULL;
-        pthread_mutex_lock(&p->lock);
-        status = wait_first(p, start, timeout_ms, 0);
-        if (status == HR_STATUS_OK) {
-            *out = take_first(p);
-            status = count_positions(p, *out, &empty, error);
-        } else if (status == HR_STATUS_STATE) {
-            status = nothing_in_flight(p, error);
-        } else {
-            hr_fail(error, status, "the next iteration is not ready yet");
-        }
-        if (status != HR_STATUS_OK || !empty)
-            note_run(p, start, hr_clock_ns(),
-                     status == HR_STATUS_OK && (*out)->outputs ? (*out)->outputs->samples : -1);
-        bool wake = *out && !p->lookout;
-        pthread_mutex_unlock(&p->lock);
-        if (wake)
-            hr__pool_call(&p->user, 1);
-    }
-    return status;
-}
-
-hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
-{
-    HR_TRY(hr__check_owner(p, error));
-    hr_iteration *it = NULL;
-    hr_status status = take_next(p, timeout_ms, &it, error);
-    if (status == HR_STATUS_OK && !it->outputs)
-        status = hr__publish(p, it, error); /* returns what failed */
-    if (status == HR_STATUS_OK) {
-        *out = it->outputs;
-        it->outputs = NULL;
-    }
-    hr__iteration_free(p, it);
-    return status;
-}
-
-/* Whether a finished iteration has a full batch, and no dropped iterations before it. */
-static bool is_full(const hr_pipeline *p, const hr_iteration *it)
-{
-    return it->outputs && it->outputs->samples == p->options.batch_size &&
-           p->carried_positions == 0;
-}
-
 void hr_pipeline_set_device_allocator(hr_pipeline *p, const hr_device_allocator *allocator)
 {
     if (p->device)
         hr_device_set_allocator(p->device, allocator);
-}
-
-hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
-{
-    HR_TRY(hr__check_owner(p, NULL));
-    int64_t start = timeout_ms != 0 ? hr_clock_ns() : 0;
-    pthread_mutex_lock(&p->lock);
-    hr_status status = wait_first(p, start, timeout_ms, 1);
-    if (status == HR_STATUS_OK && !is_full(p, p->first))
-        status = HR_STATUS_STATE;
-    if (timeout_ms != 0)
-        note_run(p, start, hr_clock_ns(), -1);
-    pthread_mutex_unlock(&p->lock);
-    return status;
 }
 
 /* The seed of the random node at `k` of the plan, after those before it. `*drawing` counts the
@@ -544,15 +342,6 @@ void hr_pipeline_note_feeding(hr_pipeline *p, int64_t ns)
     pthread_mutex_unlock(&p->lock);
 }
 
-void hr_pipeline_schedule(hr_pipeline *p, int32_t count)
-{
-    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
-        return;
-    pthread_mutex_lock(&p->lock);
-    schedule_ordered(p, count);
-    pthread_mutex_unlock(&p->lock);
-}
-
 int32_t hr_pipeline_pending(hr_pipeline *p)
 {
     int32_t fed = 0;
@@ -566,100 +355,17 @@ int32_t hr_pipeline_pending(hr_pipeline *p)
     return pending;
 }
 
-static hr_source *find_source(const hr_pipeline *p, int32_t node)
-{
-    for (int32_t k = 0; k < p->source_count; k++)
-        if (p->sources[k].node->index == node)
-            return &p->sources[k];
-    return NULL;
-}
-
-int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
-{
-    const hr_source *s = hr__check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
-    if (!s || !hr__source_fed(s))
-        return 0;
-    pthread_mutex_lock(&p->lock);
-    int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
-    pthread_mutex_unlock(&p->lock);
-    return HR_MAX(room, 0);
-}
-
-hr_pool *hr_pipeline_feed_pool(hr_pipeline *p)
-{
-    return hr_pool_ref(p->feed_pool);
-}
-
-static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *const *batches,
-                            int32_t count, hr_error *error)
-{
-    char text[512];
-    hr_node_text(s->node, text, sizeof(text));
-    if (count != s->node->output_count)
-        return hr_fail(error, HR_STATUS_ERROR, "%s: fed %d outputs, it has %d", text, count,
-                       s->node->output_count);
-    for (int32_t i = 0; i < count; i++) {
-        int32_t size = hr_batch_size(batches[i]);
-        if (size != hr_batch_size(batches[0]))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: its outputs differ in batch size: %d and %d", text,
-                           hr_batch_size(batches[0]), size);
-        if (size > p->options.batch_size)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: fed a batch of %d samples; allowed are 0 .. %d (batch_size)", text,
-                           size, p->options.batch_size);
-        if (size == 0) /* an empty batch has no device and no type */
-            continue;
-        int32_t device =
-            strcmp(s->node->device, "cpu") == 0 ? HR_DEVICE_HOST : hr_device_id(p->device);
-        if (hr_batch_device(batches[i]) != device)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: fed a batch on device %d, expected %d (-1 is the CPU)", text,
-                           hr_batch_device(batches[i]), device);
-    }
-    /* All samples of a batch have one type: checking the first is enough. */
-    hr_tensor sample[HR_OP_MAX_OUTPUTS];
-    if (hr_batch_size(batches[0]) > 0 &&
-        hr__fed_sample(s, batches, 0, sample, error) != HR_STATUS_OK)
-        return hr_error_prefix(error, "%s", text);
-    return HR_STATUS_OK;
-}
-
-hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batches, int32_t count,
-                           hr_error *error)
-{
-    HR_TRY(hr__check_owner(p, error));
-    hr_source *s = find_source(p, node);
-    if (!s || !hr__source_fed(s))
-        return hr_fail(error, HR_STATUS_KEY, "node %d is not a source that can be fed", node);
-    HR_TRY(check_feed(p, s, batches, count, error));
-    hr_fed *fed = hr_calloc(1, sizeof(*fed), error);
-    if (!fed)
-        return HR_STATUS_NO_MEMORY;
-    fed->count = count;
-    fed->size = hr_batch_size(batches[0]);
-    for (int32_t i = 0; i < count; i++)
-        fed->batch[i] = hr_batch_ref(batches[i]);
-    pthread_mutex_lock(&p->lock);
-    *(s->fed_last ? &s->fed_last->next : &s->fed_first) = fed;
-    s->fed_last = fed;
-    s->fed_count++;
-    hr__schedule(p);
-    pthread_mutex_unlock(&p->lock);
-    return HR_STATUS_OK;
-}
-
 hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *out,
                                   hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
-    const hr_source *s = find_source(p, node);
+    const hr_source *s = hr__source_find(p, node);
     if (!s || !hr__source_indexed(s))
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
     hr_sampler_meta(&s->sampler, out);
     out->resplit = s->resplit;
     pthread_mutex_lock(&p->lock);
-    out->position = p->taken_position[s - p->sources];
+    out->position = (p->undelivered ? p->before.position : p->taken_position)[s - p->sources];
     pthread_mutex_unlock(&p->lock);
     return HR_STATUS_OK;
 }

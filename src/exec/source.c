@@ -63,6 +63,14 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     return s->ahead ? make_cache(p, s, error) : HR_STATUS_NO_MEMORY;
 }
 
+hr_source *hr__source_find(const hr_pipeline *p, int32_t node)
+{
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (p->sources[k].node->index == node)
+            return &p->sources[k];
+    return NULL;
+}
+
 /* Drops the samples of a stream. */
 static void samples_drop(hr_fed *fed)
 {
@@ -93,6 +101,14 @@ void hr__fed_free(hr_fed *fed)
     s->idle = fed;
     pthread_cond_signal(&s->room);
     pthread_mutex_unlock(&s->pipeline->lock);
+}
+
+void hr__fed_list_free(hr_fed *first)
+{
+    for (hr_fed *next; first; first = next) {
+        next = first->next;
+        hr__fed_free(first);
+    }
 }
 
 static void queue_free(hr_fed *first)
@@ -186,6 +202,57 @@ void hr__source_drop(hr_pipeline *p, hr_sample_source *ss)
     ss->name = NULL;
 }
 
+void hr__source_append(hr_source *s, hr_fed *fed)
+{
+    fed->next = NULL;
+    *(s->fed_last ? &s->fed_last->next : &s->fed_first) = fed;
+    s->fed_last = fed;
+    s->fed_count++;
+}
+
+/* Puts what was fed back to the front of the queue, except what hr_pipeline_call fed. */
+static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
+{
+    hr_fed *queue = s->fed_first, *before = s->pipeline->before.fed[source];
+    s->fed_first = s->fed_last = NULL;
+    s->fed_count = 0;
+    s->pipeline->before.fed[source] = NULL;
+    if (before)
+        hr__source_append(s, before);
+    for (hr_iteration *it = dropped; it; it = it->next) {
+        hr_fed *fed = it->fed ? it->fed[source] : NULL;
+        if (!fed || fed->called)
+            continue; /* freed with the iteration */
+        it->fed[source] = NULL;
+        fed->cursor = it->end_cursor[source];
+        it->end_cursor[source] = NULL;
+        hr__source_append(s, fed);
+    }
+    for (hr_fed *fed = queue, *next; fed; fed = next) {
+        next = fed->next;
+        if (!fed->called) {
+            hr__source_append(s, fed);
+            continue;
+        }
+        fed->next = *unwanted;
+        *unwanted = fed;
+    }
+}
+
+void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
+{
+    hr_source *s = &p->sources[source];
+    s->position = p->taken_position[source];
+    if (!hr__source_indexed(s)) {
+        refill(s, source, dropped, unwanted);
+        return;
+    }
+    for (; s->ahead_count > 0; s->ahead_count--) {
+        hr_readahead_drop(p->readahead, s->ahead[s->ahead_first]);
+        s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
+    }
+}
+
 hr_status hr__source_again(const hr_source *s, hr_sample_source *ss, hr_error *error)
 {
     return ss->read ? HR_STATUS_OK : ask(s, ss->item.index, &ss->read, error);
@@ -225,7 +292,11 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
                           hr_error *error)
 {
     hr_tensor t[HR_OP_MAX_OUTPUTS];
-    HR_TRY(hr__fed_sample(s, g->iteration->fed[source]->batch, g->first + i, t, error));
+    const hr_fed *fed = g->iteration->fed[source];
+    const hr_sample *sample = hr__sample_at(g, i);
+    bool primary = hr__source_fed(&g->pipeline->sources[0]); /* no reader chooses another item */
+    int32_t at = primary ? (sample->index + sample->attempt) % fed->size : sample->index;
+    HR_TRY(hr__fed_sample(s, fed->batch, at, t, error));
     for (int32_t k = 0; k < s->node->output_count; k++)
         HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t[k], error));
     return HR_STATUS_OK;

@@ -20,6 +20,7 @@ typedef struct hr_streamed { /* one sample of a stream */
 typedef struct hr_fed {
     hr_batch *batch[HR_OP_MAX_OUTPUTS]; /* that were fed */
     int32_t count, size;
+    bool called; /* by hr_pipeline_call, which ends without it */
     struct hr_fed *next;
     /* of a stream: */
     struct hr_source *stream; /* which uses it again */
@@ -108,5 +109,12 @@ hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t s
                          hr_tensor *out, hr_error *error);
 /* Frees it, or gives it back to its stream. No lock held. */
 void hr__fed_free(hr_fed *fed);
+void hr__fed_list_free(hr_fed *first);
+void hr__source_append(hr_source *s, hr_fed *fed); /* to its queue; lock held */
+/* Continues after what was taken last. `dropped`: the iterations that come to nothing. Adds what is
+ * to be freed to `unwanted`. Lock held, and no thread schedules. */
+void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_fed **unwanted);
+/* The source with this node, or NULL. */
+hr_source *hr__source_find(const hr_pipeline *p, int32_t node);
 
 #endif

@@ -91,6 +91,8 @@ struct hr_pipeline {
     pthread_cond_t ready; /* an iteration is done */
     pthread_mutex_t lock; /* guards the following members */
     bool stop;
+    bool rewinding;             /* what is in flight is being dropped (take.h) */
+    bool alone;                 /* only one iteration may be in flight, until it is taken */
     bool schedule_due;          /* an iteration was taken: another can be scheduled */
     bool scheduling;            /* a thread does, which owns what readers keep for it */
     bool lookout;               /* an idle worker polls for work, so that none has to be woken */
@@ -111,8 +113,16 @@ struct hr_pipeline {
     struct hr_device_batch *device_published; /* published; their index entries must be stored */
     /* what the consumer has taken, which a checkpoint records */
     int64_t taken_iteration, taken_sample;
-    int64_t *taken_position;             /* one per source, since its last split */
-    hr_cursor **taken_cursor;            /* one per source; NULL if it is no stream */
+    int64_t *taken_position;  /* one per source, since its last split */
+    hr_cursor **taken_cursor; /* one per source; NULL if it is no stream */
+    /* the same before the last batch, until it is delivered; a cursor is NULL if it is the same */
+    struct hr_before {
+        int64_t iteration, sample, *position;
+        hr_cursor **cursor;
+        struct hr_fed **fed; /* what else hr_pipeline_call has used up; NULL: nothing */
+        bool called;         /* hr_pipeline_call has taken it, and may take it back */
+    } before;
+    bool undelivered;
     int64_t first_ready_ns, last_run_ns; /* clock readings */
     int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
     int64_t source_ns, feeding_ns; /* time in Python sources: total, and since the last run */

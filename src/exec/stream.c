@@ -179,8 +179,7 @@ static void *stream_main(void *context)
         pthread_mutex_lock(&p->lock);
         s->next_ns += f.next_ns;
         s->next_count += f.fed->size;
-        s->fed_first = s->fed_last = f.fed;
-        s->fed_count = 1;
+        hr__source_append(s, f.fed); /* the only one, unless hr__source_rewind gave some back */
         if (!p->stop)
             (void)hr__schedule(p); /* the consumer reports a failure */
     }

@@ -45,10 +45,12 @@ struct hr_iteration {
     int32_t size;         /* samples scheduled */
     int32_t positions;    /* taken from the primary source, including iterations dropped before */
     int32_t stage, next_task, tasks, tasks_left;
-    int32_t group; /* samples per task of this stage */
+    int32_t group;        /* samples per task of this stage */
+    int32_t failed_stage; /* the stage that ended last */
     bool done, retried;
+    bool called;  /* hr_pipeline_call fed it */
     bool queued;  /* the device has all work of this stage */
-    bool starved; /* done, but out of memory: it is retried once when it is the oldest */
+    bool starved; /* done, but out of memory: it is retried when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
     struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */

@@ -79,7 +79,7 @@ static void tasks_done(hr_worker *w, hr_iteration *it, int32_t count)
     if (it->tasks_left > 0)
         return;
     if (p->plan->stages[it->stage].kind != HR_STAGE_KIND_DEVICE || hr__samples_failed(it)) {
-        hr__stage_end(p, it);
+        hr__stage_end(p, it, w);
         return;
     }
     pthread_mutex_unlock(&p->lock);

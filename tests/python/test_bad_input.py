@@ -462,11 +462,33 @@ def test_bytes_from_python() -> None:
         pipe.run()
     skipping = fed(batches, on_error="skip")
     assert [len(skipping.run()[0]) for _ in range(5)] == [3, 2, 3, 2, 3]
-    replacing = fed(batches, on_error="replace")  # there is no other sample to replace it
-    replacing.run()
-    with pytest.raises(RuntimeError):
-        replacing.run()
-    assert len(replacing.run()[0]) == 3
+    expected = [[np.asarray(s) for s in fed([[good[i]] * 3]).run()[0]][0] for i in range(3)]
+    replacing = fed(batches, on_error="replace")
+    for chosen in ([0, 1, 2], [0, 2, 2], [0, 1, 2], [0, 1, 0], [0, 1, 2]):
+        for sample, number in zip(replacing.run()[0], chosen, strict=True):
+            np.testing.assert_array_equal(np.asarray(sample), expected[number])
+    assert [bad["action"] for bad in replacing.errors()] == ["replaced", "replaced"]
+
+
+def test_a_fed_sample_is_replaced_in_all_sources() -> None:
+    good, junk = [encoded(i) for i in range(4)], b"junk" * 100
+    files = [np.frombuffer(data, np.uint8) for data in (junk, good[1], good[2], junk)]
+    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None, on_error="replace")
+    with pipe:
+        images = fn.decoders.image(fn.external_source(lambda: files))
+        labels = fn.external_source(lambda: [np.array([i]) for i in range(4)])
+        pipe.set_outputs(images, labels)
+    images, labels = pipe.run()
+    assert [int(np.asarray(label)[0]) for label in labels] == [1, 1, 2, 1]
+    for i in (0, 3):
+        np.testing.assert_array_equal(np.asarray(images[i]), np.asarray(images[1]))
+
+
+def test_a_fed_batch_without_a_good_sample_cannot_be_replaced() -> None:
+    pipe = fed([[b"junk" * 100] * 3, [encoded(0)] * 3], on_error="replace")
+    with pytest.raises(RuntimeError, match="the sample and its 2 replacements are bad"):
+        pipe.run()
+    assert len(pipe.run()[0]) == 3
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -682,3 +704,47 @@ def test_an_empty_file_is_refused_by_io_file_read(tmp_path):
 
     with pytest.raises(RuntimeError, match="is empty"):
         pipe().run()
+
+
+# ---- samples that do not fit into their batch ----
+
+
+def odd_arrays(tmp_path: Path, threads: int = 2, **options: object) -> Pipeline:
+    """Batches of three arrays; the second one of the first batch has another type, the third one of the second batch
+    another number of dimensions."""
+    arrays = [np.full((2,), i, np.int16) for i in range(9)]
+    arrays[1] = arrays[1].astype(np.float32)
+    arrays[5] = arrays[5].reshape(2, 1)
+    for i, array in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", array)
+    pipe = Pipeline(batch_size=3, num_threads=threads, device_id=None, **options)
+    with pipe:
+        files = [str(tmp_path / f"{i}.npy") for i in range(9)]
+        pipe.set_outputs(fn.readers.numpy(files=files))
+    return pipe
+
+
+def test_a_sample_of_another_type_is_named(tmp_path: Path) -> None:
+    pipe = odd_arrays(tmp_path)
+    for name, what in (("1.npy", "FLOAT with 1 dim.*INT16 with 1"), ("5.npy", "with 2 dim.*with 1")):
+        with pytest.raises(RuntimeError, match=f"^readers.numpy .*test_bad_input.py:.*{name}.*{what}"):
+            pipe.run()
+    assert [int(np.asarray(t)[0]) for t in pipe.run()[0]] == [6, 7, 8]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_on_error_applies_to_samples_of_another_type(tmp_path: Path, threads: int) -> None:
+    def first(outputs: Any) -> list[int]:
+        return [int(np.asarray(t)[0]) for t in outputs[0]]
+
+    skipping = odd_arrays(tmp_path, on_error="skip", threads=threads)
+    assert [first(skipping.run()) for _ in range(3)] == [[0, 2], [3, 4], [6, 7, 8]]
+    assert [(Path(e["source"]).name, e["action"]) for e in skipping.errors()[:2]] == [
+        ("1.npy", "skipped"),
+        ("5.npy", "skipped"),
+    ]
+    replacing = odd_arrays(tmp_path, on_error="replace", threads=threads)
+    rows = [first(replacing.run()) for _ in range(3)]
+    assert [len(row) for row in rows] == [3, 3, 3]
+    assert (rows[0][0], rows[0][2], rows[1][:2], rows[2]) == (0, 2, [3, 4], [6, 7, 8])
+    assert not {rows[0][1], rows[1][2]} & {1, 5}

@@ -4,17 +4,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from headrace._pipeline.epoch import Epoch
+
+
+class Engine:
+    taken = 0
+
+
+def new_epoch(index: int = 0, iteration: int = 0) -> Epoch:
+    epoch = Epoch(index, iteration)
+    epoch.engine = Engine()
+    return epoch
 
 
 class Source:
     """Ends after `length` iterations; raises `error` once, at iteration `bad`."""
 
-    def __init__(self, length: int, bad: int = -1, error: Exception | None = None) -> None:
+    def __init__(
+        self, epoch: Epoch, length: int, bad: int = -1, error: Exception | None = None
+    ) -> None:
+        self.epoch = epoch
         self.length, self.bad, self.error = length, bad, error
         self.asked = 0
 
@@ -26,33 +36,37 @@ class Source:
             error, self.error = self.error, None
             raise error
         self.asked += 1
+        self.epoch.requested += 1
 
 
-def failing(error: BaseException) -> Callable[[], Any]:
-    def run() -> Any:
-        raise error
+def take(epoch: Epoch) -> None:
+    if epoch.scheduled == 0:
+        raise StopIteration
+    epoch.engine.taken += 1
+    epoch.taken += 1
+    epoch.iteration += 1
 
-    return run
 
-
-def batches_until_the_end(epoch: Epoch, source: Source, depth: int) -> int:
+def batches_until_the_end(epoch: Epoch, source: Source, depth: int, fill: bool = True) -> int:
     for count in range(100):
-        epoch.schedule(depth, source)
+        (epoch.fill if fill else epoch.schedule)(depth, source)
         try:
-            epoch.take(lambda: "batch")
+            take(epoch)
         except StopIteration:
             return count
     raise AssertionError("no end")
 
 
+@pytest.mark.parametrize("fill", [True, False])
 @pytest.mark.parametrize("depth", [1, 2, 5])
 @pytest.mark.parametrize("length", [0, 1, 3, 7])
-def test_each_epoch_has_all_batches(depth: int, length: int) -> None:
-    epoch, source = Epoch(), Source(length)
+def test_each_epoch_has_all_batches(depth: int, length: int, fill: bool) -> None:
+    epoch = new_epoch()
+    source = Source(epoch, length)
     for number in range(3):
         assert epoch.index == number
-        assert batches_until_the_end(epoch, source, depth) == length
-        assert batches_until_the_end(epoch, source, depth) == 0  # until reset
+        assert batches_until_the_end(epoch, source, depth, fill) == length
+        assert batches_until_the_end(epoch, source, depth, fill) == 0  # until reset
         assert epoch.at_end(source) and epoch.reset()
     assert epoch.taken == 3 * length
     assert epoch.taken_index == (3 if length else 0)
@@ -60,50 +74,49 @@ def test_each_epoch_has_all_batches(depth: int, length: int) -> None:
 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_looking_ahead_moves_no_batch(depth: int) -> None:
-    epoch, source = Epoch(), Source(4)
+    epoch = new_epoch()
+    source = Source(epoch, 4)
     ends = []
     for _ in range(4):
-        epoch.schedule(depth, source)
-        epoch.take(lambda: None)
+        epoch.fill(depth, source)
+        take(epoch)
         ends.append(epoch.at_end(source))
         assert ends[-1] == epoch.at_end(source)  # asking twice asks the source once
         assert not epoch.at_end(None) or ends[-1]
     assert ends == [False, False, False, True]
     with pytest.raises(StopIteration):
-        epoch.schedule(depth, source)
-        epoch.take(lambda: None)
+        epoch.fill(depth, source)
+        take(epoch)
 
 
 def test_an_error_found_ahead_is_raised_once_by_the_next_schedule() -> None:
-    epoch, source = Epoch(), Source(3, bad=1, error=ValueError("bad"))
-    epoch.schedule(1, source)
-    epoch.take(lambda: None)
+    epoch = new_epoch()
+    source = Source(epoch, 3, bad=1, error=ValueError("bad"))
+    epoch.fill(1, source)
+    take(epoch)
     assert not epoch.at_end(source)
     with pytest.raises(ValueError, match="bad"):
-        epoch.schedule(1, source)
+        epoch.fill(1, source)
     assert batches_until_the_end(epoch, source, 1) == 2
 
 
-def test_what_counts_as_taken() -> None:
-    epoch, source = Epoch(), Source(100)
-    epoch.schedule(5, source)
-    for error, taken, scheduled in [
-        (RuntimeError(), 1, 4),  # a bad sample: the batch is gone
-        (IndexError(), 1, 3),  # not fed: there was none
-        (KeyboardInterrupt(), 1, 3),  # it still comes
-    ]:
-        with pytest.raises(type(error)):
-            epoch.take(failing(error))
-        assert (epoch.taken, epoch.iteration, epoch.scheduled) == (taken, taken, scheduled)
-    assert not epoch.reset() and epoch.index == 0  # the epoch has not ended
-    with pytest.raises(StopIteration):
-        epoch.take(failing(StopIteration()))
-    assert epoch.ended and epoch.reset() and (epoch.index, epoch.iteration) == (1, 0)
+@pytest.mark.parametrize("bad", range(5))
+def test_a_call_that_was_interrupted_is_completed_by_the_next_one(bad: int) -> None:
+    epoch = new_epoch()
+    source = Source(epoch, 100, bad, KeyboardInterrupt())  # type: ignore[arg-type]
+    calls = 0
+    while calls < 3:
+        try:
+            epoch.schedule(3, source)
+            calls += 1
+        except KeyboardInterrupt:
+            pass
+    assert epoch.scheduled == source.asked == 5  # the first call fills the queue
 
 
 def test_resuming() -> None:
-    epoch = Epoch(index=2, iteration=5)
-    source = Source(8)
+    epoch = new_epoch(index=2, iteration=5)
+    source = Source(epoch, 8)
     source.asked = 5
     assert not epoch.at_end(source)
     assert batches_until_the_end(epoch, source, 2) == 3

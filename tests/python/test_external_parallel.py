@@ -457,7 +457,8 @@ def test_closing_the_pool_ends_the_workers() -> None:
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
     pipe = build(headrace, lambda i: batch(i) if i == 0 else signal.pause())
     pids = pipe._feeder.pool.pids
-    pipe._feeder.pool.ask(0, [(0, 0, 2, 1, 0)])
+    pool = pipe._feeder.pool
+    pool.send(pool.ticket(0, 1, [(0, 0, 2, 1, 0)]))
     pipe.close()
     until_ended(pids)
 
@@ -523,3 +524,48 @@ def test_no_process_is_left(how: str, method: str, tmp_path: Path, start: Any) -
         assert "ValueError" in errors
     if how == "end":
         assert not errors, errors
+
+
+LARGE = 1 << 20  # bytes of a source: much more than fits into a pipe
+
+
+def test_spawned_workers_that_die_at_the_start_are_reported(tmp_path: Path, start: Any) -> None:
+    """A script without `if __name__ == "__main__"` runs again in each worker, which then ends."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            f"""
+            import os, sys
+            if os.getppid() != int(sys.argv[1]):
+                sys.exit(3)
+            from headrace import Pipeline, fn
+            data = bytes({LARGE})
+            pipe = Pipeline(2, 1, None, py_num_workers=2, py_start_method="spawn")
+            with pipe:
+                pipe.set_outputs(fn.external_source(lambda i: [data] * 2, parallel=True))
+            try:
+                pipe.run()
+            except RuntimeError as error:
+                print(error)
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(os.getpid())],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
+    assert "ended unexpectedly with exit status 3" in done.stdout, done
+
+
+def test_an_interrupt_does_not_end_workers_that_start() -> None:
+    data = np.zeros(LARGE, np.uint8)
+    pipe = Pipeline(2, 1, None, py_num_workers=2, py_start_method="spawn")
+    with pipe:
+        pipe.set_outputs(fn.external_source(lambda i: [data + i] * 2, parallel=True))
+    pipe.build()
+    for pid in pipe._feeder.pool.pids:
+        os.kill(pid, signal.SIGINT)  # long before it has imported anything
+    assert [int(np.asarray(pipe.run()[0][0])[0]) for _ in range(3)] == [0, 1, 2]

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace import _core
 
 _REFUSED = {
     inspect.Parameter.VAR_POSITIONAL: "var-positional argument `*{}`",
@@ -65,23 +66,33 @@ def _cycling(cycle: Any) -> str:
 
 
 class Items:
-    """A callable without argument that returns the next item of an iterable or generator function."""
+    """A callable without argument that returns the next item of an iterable or generator function.
+
+    An exception of a signal handler loses no item: handlers run after calls, so an item is returned without any call
+    after it is no longer kept.
+    """
 
     def __init__(self, make: Callable[[], Iterator[Any]], cycle: str) -> None:
         self._make = make
         self._cycle = cycle
         self._iterator = make()
+        self._next: list[Any] = []  # an item that was not returned yet
 
     def __call__(self) -> Any:
-        try:
-            return next(self._iterator)
-        except StopIteration:
-            if self._cycle == "no":
-                raise
-            self._iterator = self._make()
-            if self._cycle == "raise":
-                raise
-            return next(self._iterator)
+        if not self._next:
+            try:
+                _core.collect(self._next, self._iterator.__next__)
+            except StopIteration:
+                if self._cycle == "no":
+                    raise
+                again = self._make()
+                self._iterator = again
+                if self._cycle == "raise":
+                    raise
+                _core.collect(self._next, self._iterator.__next__)
+        item = self._next[0]
+        self._next = []
+        return item
 
 
 def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool]:

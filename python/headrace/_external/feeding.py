@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -130,11 +129,7 @@ class Source:
         self.cuda_stream = cuda_stream
         self.node = -1
         self.label = "external_source"
-        self.iteration = 0
-        self.sample = 0
-        self.queue: deque[list[_core.Batch]] = deque()
-        self.last: list[_core.Batch] | None = None
-        self.fed = 0
+        self.last: tuple[_core.Batch, ...] | None = None  # fed last
         self.parallel = False
         self.depth = 1  # batches requested ahead from workers
         self.hint = 0  # expected bytes per sample; 0: unknown
@@ -142,60 +137,57 @@ class Source:
             None  # arguments with which workers make a copy
         )
         self.workers: Any = None  # a ParallelSource, once the workers are started
-        self.answer: tuple[Any] | None = None  # the callback's last result, not yet made a batch
+        self.round = -1  # of the next two
+        self.parts: list[Any] = []  # what the callback has returned
+        self.ended = False
         self.before: dict[int, tuple[int, int, str]] = {}  # per output: type, dimensions, layout
 
     def rewind(self) -> None:
         """Returns to the start of an epoch."""
-        self.iteration = 0
-        self.sample = 0
         if self.workers is not None:
             self.workers.rewind()
 
-    def _call(self, max_batch: int, epoch: int) -> Any:
-        assert self.callback is not None
-        if self.batch:
-            if not self.takes_argument:
-                return self.callback()
-            if self.batch_info:
-                return self.callback(types.BatchInfo(self.iteration, epoch))
-            return self.callback(self.iteration)
+    def arguments(self, i: int, iteration: int, max_batch: int, epoch: int) -> tuple[Any, ...]:
+        """The arguments of the callback, for sample `i` of the batch if it returns samples."""
         if not self.takes_argument:
-            return [self.callback() for _ in range(max_batch)]
-        return [
-            self.callback(types.SampleInfo(self.sample + i, i, self.iteration, epoch))
-            for i in range(max_batch)
-        ]
+            return ()
+        if not self.batch:
+            return (types.SampleInfo(iteration * max_batch + i, i, iteration, epoch),)
+        return (types.BatchInfo(iteration, epoch) if self.batch_info else iteration,)
 
-    def ask(self, max_batch: int, epoch: int) -> None:
-        """Calls the callback, unless its last result is still unused. Its exceptions propagate unchanged;
-        StopIteration also rewinds."""
-        if self.answer is not None:
+    def ask(self, round_: int, iteration: int, max_batch: int, epoch: int) -> None:
+        """Calls the callback for a batch, which `parts` then contains; `ended` if it raises StopIteration.
+
+        Other exceptions propagate unchanged. Whatever raises, also a signal handler: with the same `round_`, the next
+        call continues with what is missing.
+        """
+        if self.round != round_:
+            self.parts, self.ended, self.round = [], False, round_
+        if self.ended:
             return
-        get = self._call if self.workers is None else self.workers.take
+        at = (iteration, max_batch, epoch)
         try:
-            self.answer = (get(max_batch, epoch),)
+            if self.workers is not None:
+                if not self.parts:
+                    _core.collect(self.parts, self.workers.take, round_, *at)
+                self.workers.fill(round_ + 1, iteration + 1, max_batch, epoch)
+            while len(self.parts) < (max_batch if not self.batch and self.workers is None else 1):
+                _core.collect(self.parts, self.callback, *self.arguments(len(self.parts), *at))
         except StopIteration:
-            self.rewind()
-            raise
-        self.iteration += 1
-        self.sample += max_batch
-        if self.workers is not None:
-            self.workers.fill(max_batch, epoch)
+            self.ended = True
 
-    def take_answer(self) -> Any:
-        """The result that `ask` stored, or None if the source has ended."""
-        answer, self.answer = self.answer, None
-        return None if answer is None else answer[0]
-
-    def columns(self, data: Any) -> list[Any]:
-        """The data of each output in a result of the callback.
+    def columns(self) -> list[Any]:
+        """The data of each output in `parts`.
 
         Raises:
             RuntimeError: the number of outputs is wrong.
         """
         if self.workers is not None:
-            return data  # the worker has split it already
+            return list(self.parts[0])  # the worker has split it already
+        return self.split(self.parts[0] if self.batch else self.parts)
+
+    def split(self, data: Any) -> list[Any]:
+        """The data of each output in what the callback returned for a batch."""
         if not self.several:
             return [data]
         for outputs in (data,) if self.batch else data:
@@ -214,7 +206,7 @@ class Source:
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
         copy: bool = True,
-    ) -> list[_core.Batch]:
+    ) -> tuple[_core.Batch, ...]:
         """Makes and checks one batch per output.
 
         Args:
@@ -253,7 +245,7 @@ class Source:
                 f"{self.label}: External source must return outputs with consistent batch size. Got "
                 f"{[len(batch) for batch in batches]}."
             )
-        return batches
+        return tuple(batches)
 
     def feedings(
         self,
@@ -263,7 +255,7 @@ class Source:
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
         copy: bool = True,
-    ) -> list[list[_core.Batch]]:
+    ) -> list[tuple[_core.Batch, ...]]:
         """The batches of `prepare` for each of the iterations that `data` is for, which `feed_input` got."""
         return [self.prepare([data], max_batch, stream, engine, layout, copy)]
 

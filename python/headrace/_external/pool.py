@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
 import pickle
@@ -13,29 +14,40 @@ import sys
 import time
 import warnings
 import weakref
-from collections import deque
+from array import array
 from collections.abc import Sequence
-from multiprocessing import connection
-from typing import Any
+from multiprocessing import connection, reduction, resource_tracker
+from typing import Any, TypeAlias
 
+from headrace import _core
 from headrace._external import pickling, worker
 from headrace._external.slots import Lease, Slot, Slots
 
 _GRACE = 1.0  # seconds for a worker to end by itself, before it is killed
 
 
-class Ticket:
-    """A requested batch. It consists of chunks, each in its own slot."""
+Call: TypeAlias = "tuple[int, ...]"  # the arguments of a task
 
-    def __init__(self, number: int, source: int, chunks: int) -> None:
+
+class Ticket:
+    """A requested batch. It consists of chunks, each in its own slot.
+
+    Exceptions of signal handlers may come at any call. What must happen exactly once is therefore
+    done by `_core.collect`, which also notes that it was done.
+    """
+
+    def __init__(self, number: int, source: int, round_: int, calls: Sequence[Call]) -> None:
         self.number = number
         self.source = source
-        self.slots: list[Slot | None] = [None] * chunks
-        self.starts: list[list[int] | None] = [None] * chunks
-        self.missing = chunks
+        self.round = round_
+        self.calls = calls
+        self.leases: list[Lease] = []
+        self.sent: list[int] = []  # bytes of each task that was sent
+        self.starts: list[list[int] | None] = [None] * len(calls)
+        self.missing = len(calls)
         self.stale = False
         self.error: bytes | None = None  # of the first chunk that failed
-        self.failed_chunk = chunks
+        self.failed_chunk = len(calls)
 
 
 class WorkerError(Exception):
@@ -69,6 +81,32 @@ class _Maker:
 
         source = self._loads(self._source) if self._loads is not None else self._source
         return Source(source, **self._arguments)
+
+
+class _Packed:
+    """The makers of all sources for a spawned process, in memory with a file descriptor.
+
+    `multiprocessing` sends the arguments of a process through a pipe of which it also keeps the other end: with more
+    than fits into it, it waits forever if the process ends before it has read them.
+    """
+
+    def __init__(self, makers: list[_Maker]) -> None:
+        self._fd = os.memfd_create("headrace-sources", os.MFD_CLOEXEC)
+        with open(self._fd, "wb", closefd=False) as file:
+            file.write(reduction.ForkingPickler.dumps(makers))
+
+    def __getstate__(self) -> Any:
+        return reduction.DupFd(self._fd)
+
+    def __setstate__(self, state: Any) -> None:
+        self._fd = state.detach()
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+    def unpack(self) -> list[_Maker]:
+        with mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ) as data:
+            return list(pickle.loads(data))
 
 
 def _check_fork() -> None:
@@ -117,6 +155,7 @@ class Pool:
         self._tickets: dict[int, Ticket] = {}
         self._next = 0
         self._failure: str | None = None
+        self._messages: list[bytes] = []  # received, but not processed yet; at most one
         self._shared, shared_end = _pair()
         results_end, self._results = _pair()
         owns = [_pair() for _ in range(count)]
@@ -131,17 +170,25 @@ class Pool:
             _Maker(dumps(source) if dumps else source, arguments, loads)
             for source, arguments in sources
         ]
+        given = makers if method == "fork" else _Packed(makers)
+        if method == "spawn":
+            resource_tracker.ensure_running()  # it lets SIGINT through again when it starts
         inherited = [self._shared, self._results, *self._own] if method == "fork" else []
         try:
             for i in range(count):
                 process = context.Process(
                     target=worker.run,
                     name=f"headrace-worker-{i}",
-                    args=(os.getpid(), inherited, owns[i][1], shared_end, results_end, makers),
+                    args=(os.getpid(), inherited, owns[i][1], shared_end, results_end, given),
                     daemon=True,
                 )
-                process.start()
-                self._processes.append(process)
+                # Ctrl-C must not end a worker before it can say that it ignores SIGINT.
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+                try:
+                    process.start()
+                    self._processes.append(process)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         except BaseException:
             self.close()
             raise
@@ -163,36 +210,51 @@ class Pool:
         """The process ids of the workers."""
         return [process.pid for process in self._processes]
 
+    @property
+    def failed(self) -> bool:
+        """Whether a worker has died."""
+        return self._failure is not None
+
     def all_slots(self) -> list[Slot]:
         return [slot for slots in self.slots for slot in slots.all]
 
-    def ask(self, source: int, calls: Sequence[tuple[int, ...]]) -> Ticket:
-        """Requests a batch: sends one task per element of `calls`.
+    def ticket(self, source: int, round_: int, calls: Sequence[Call]) -> Ticket:
+        """A request for a batch, with one task per element of `calls`; `send` sends it."""
+        ticket = Ticket(self._next, source, round_, calls)
+        self._next += 1
+        return ticket
+
+    def send(self, ticket: Ticket) -> None:
+        """Sends the tasks that were not sent yet.
 
         Raises:
             RuntimeError: a worker has died.
         """
+        if len(ticket.sent) == len(ticket.calls):
+            return
         self._check_failure()
-        ticket = self._tickets[self._next] = Ticket(self._next, source, len(calls))
-        self._next += 1
-        own = self._own_of[source]
+        self._tickets[ticket.number] = ticket
+        own = self._own_of[ticket.source]
         to = self._shared if own is None else self._own[own]
-        for chunk, call in enumerate(calls):
-            slot = ticket.slots[chunk] = self.slots[source].take()
+        while len(ticket.sent) < len(ticket.calls):
+            chunk = len(ticket.sent)
+            if len(ticket.leases) == chunk:
+                _core.collect(ticket.leases, self.slots[ticket.source].take)
+            slot, call = ticket.leases[chunk].slot, ticket.calls[chunk]
             slot.samples = call[2]
-            task = (ticket.number, chunk, source, slot.number, slot.size, call)
+            task = (ticket.number, chunk, ticket.source, slot.number, slot.size, call)
+            rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [slot.fd]))
             try:
-                socket.send_fds(to, [pickle.dumps(task)], [slot.fd])
+                _core.collect(ticket.sent, to.sendmsg, [pickle.dumps(task)], [rights])
             except OSError:
                 self._look_for_dead()
                 raise
-        return ticket
 
     def drop(self, ticket: Ticket) -> None:
         """Discards a request, finished or not."""
         ticket.stale = True
-        if ticket.missing == 0:
-            self._forget(ticket)
+        if ticket.missing == len(ticket.calls) - len(ticket.sent):
+            self._tickets.pop(ticket.number, None)
 
     def wait(self, ticket: Ticket) -> list[list[Part]]:
         """Waits for a batch and returns the parts of each output. Exceptions of the source are raised again here.
@@ -204,15 +266,13 @@ class Pool:
             self._receive()
         self._tickets.pop(ticket.number, None)
         if ticket.error is not None:
-            self._give_back(ticket)
             error, text = pickle.loads(ticket.error)
             if isinstance(error, StopIteration):
                 raise StopIteration
             raise error from WorkerError(text)
-        leases = [self.slots[ticket.source].lease(slot) for slot in ticket.slots if slot]
         outputs = zip(*(starts or () for starts in ticket.starts), strict=True)
         return [
-            [Part(lease, start) for lease, start in zip(leases, starts, strict=True)]
+            [Part(lease, start) for lease, start in zip(ticket.leases, starts, strict=True)]
             for starts in outputs
         ]
 
@@ -222,35 +282,27 @@ class Pool:
 
     def _receive(self) -> None:
         self._check_failure()
-        ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
-        message = self._results.recv(worker.MESSAGE) if self._results in ready else b""
-        if message:
-            self._take(message)
+        if not self._messages:
+            ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
+            if self._results in ready:
+                _core.collect(self._messages, self._results.recv, worker.MESSAGE)
+        if self._messages and self._messages[0]:
+            self._take(self._messages[0])
         else:  # also when the last worker has died, which closes the socket
+            self._messages = []
             self._look_for_dead()
 
     def _take(self, message: bytes) -> None:
         number, chunk, size, starts, error = pickle.loads(message)
         ticket = self._tickets[number]
-        slot = ticket.slots[chunk]
-        assert slot is not None
-        slot.grown(size)
-        ticket.missing -= 1
-        ticket.starts[chunk] = starts
+        ticket.leases[chunk].slot.grown(size)
+        if ticket.stale and ticket.missing == 1 + len(ticket.calls) - len(ticket.sent):
+            del self._tickets[number]
         if error is not None and chunk < ticket.failed_chunk:
             ticket.error, ticket.failed_chunk = error, chunk
-        if ticket.stale and ticket.missing == 0:
-            self._forget(ticket)
-
-    def _forget(self, ticket: Ticket) -> None:
-        self._tickets.pop(ticket.number, None)
-        self._give_back(ticket)
-
-    def _give_back(self, ticket: Ticket) -> None:
-        for slot in ticket.slots:
-            if slot is not None:
-                self.slots[ticket.source].give(slot)
-        ticket.slots = []  # so that they are returned only once
+        ticket.starts[chunk] = starts
+        ticket.missing -= 1
+        self._messages = []  # no call since the first of these changes
 
     def _look_for_dead(self) -> None:
         for process in self._processes:
@@ -313,7 +365,7 @@ class ParallelSource:
         self._number = number
         self._source = source
         self._depth = depth
-        self._pending: deque[Ticket] = deque()
+        self._pending: list[Ticket] = []
         self._round = 0  # grows when requests are dropped
 
     def reserve(self, max_batch: int) -> None:
@@ -326,10 +378,9 @@ class ParallelSource:
         """The number of tasks, each with its slot, that a batch is split into."""
         return 1 if self._source.batch else min(self._pool.workers, max_batch)
 
-    def _calls(self, lead: int, max_batch: int, epoch: int) -> list[tuple[int, ...]]:
-        source = self._source
-        iteration, first = source.iteration + lead, source.sample + lead * max_batch
-        if source.batch:
+    def _calls(self, iteration: int, max_batch: int, epoch: int) -> list[Call]:
+        first = iteration * max_batch
+        if self._source.batch:
             return [(first, 0, max_batch, iteration, epoch, self._round)]
         chunks = self._chunks(max_batch)
         bounds = [max_batch * k // chunks for k in range(chunks + 1)]
@@ -338,25 +389,31 @@ class ParallelSource:
             for a, b in zip(bounds[:-1], bounds[1:], strict=True)
         ]
 
-    def fill(self, max_batch: int, epoch: int) -> None:
-        """Requests batches until `depth` are pending."""
-        while len(self._pending) < self._depth:
-            calls = self._calls(len(self._pending), max_batch, epoch)
-            self._pending.append(self._pool.ask(self._number, calls))
+    def fill(self, round_: int, iteration: int, max_batch: int, epoch: int) -> None:
+        """Requests batches until `depth` are pending, of which the first is for `round_`, number `iteration`."""
+        while self._pending and self._pending[0].round < round_:
+            self._pending = self._pending[1:]
+        while True:
+            for ticket in self._pending:
+                self._pool.send(ticket)
+            lead = len(self._pending)
+            if lead == self._depth:
+                return
+            calls = self._calls(iteration + lead, max_batch, epoch)
+            ticket = self._pool.ticket(self._number, round_ + lead, calls)
+            self._pending = [*self._pending, ticket]
 
-    def take(self, max_batch: int, epoch: int) -> list[list[Part]]:
-        """Waits for the next batch. After an exception, all pending requests are dropped; the next call repeats
-        them."""
-        self.fill(max_batch, epoch)
+    def take(self, round_: int, iteration: int, max_batch: int, epoch: int) -> list[list[Part]]:
+        """Waits for the batch of `round_`. After an exception of the source, all pending requests are dropped; the
+        next call repeats them."""
+        self.fill(round_, iteration, max_batch, epoch)
+        ticket = self._pending[0]
         try:
-            parts = self._pool.wait(self._pending[0])
-        except KeyboardInterrupt:
-            raise
+            return self._pool.wait(ticket)
         except BaseException:
-            self._forget()
+            if ticket.error is not None or self._pool.failed:
+                self._forget()
             raise
-        self._pending.popleft()
-        return parts
 
     def rewind(self) -> None:
         """Drops all pending requests, whose arguments are those of the old epoch. What an iterator has given is
@@ -368,7 +425,7 @@ class ParallelSource:
         self._round += 1
         for ticket in self._pending:
             self._pool.drop(ticket)
-        self._pending.clear()
+        self._pending = []
 
 
 def start(

@@ -76,7 +76,7 @@ class Memory:
 
 
 class Lease:
-    """Reserves a slot for as long as a batch uses its memory. The batch holds the lease."""
+    """Reserves a slot for a requested batch, and for as long as the batch uses its memory."""
 
     __slots__ = ("slot", "_free")
 
@@ -99,21 +99,14 @@ class Slots:
     def reserve(self, count: int, samples: int, hint: int) -> None:
         """Makes the first slots: each holds `samples` samples of about `hint` bytes."""
         self._hint = max(samples * hint, _LEAST)
-        for slot in [self.take() for _ in range(count)]:
-            slot.samples = samples
-            self.give(slot)
+        for lease in [self.take() for _ in range(count)]:
+            lease.slot.samples = samples
 
-    def take(self) -> Slot:
+    def take(self) -> Lease:
         try:
-            return self._free.pop()  # the one used last, which may still be in a CPU cache
+            slot = self._free.pop()  # the one used last, which may still be in a CPU cache
         except IndexError:
             size = max([self._hint, *(slot.size for slot in self.all[-1:])])
-            self.all.append(Slot(len(self.all), size))
-            return self.all[-1]
-
-    def give(self, slot: Slot) -> None:
-        """Returns a slot that was taken but not leased."""
-        self._free.append(slot)
-
-    def lease(self, slot: Slot) -> Lease:
+            slot = Slot(len(self.all), size)
+            self.all.append(slot)
         return Lease(slot, self._free)

@@ -44,7 +44,7 @@ class VideoSource(Source):
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
         copy: bool = True,
-    ) -> list[list[_core.Batch]]:
+    ) -> list[tuple[_core.Batch, ...]]:
         file = _file_of(data, self.label)
         assert self.scan is not None
         try:
@@ -57,9 +57,7 @@ class VideoSource(Source):
         for first in range(0, len(numbers), max_batch):
             part = numbers[first : first + max_batch]
             n = len(part)  # samples share the file and its table
-            batches.append(
-                self.prepare([[file] * n, [table] * n, part], max_batch, engine=engine)
-            )
+            batches.append(self.prepare([[file] * n, [table] * n, part], max_batch, engine=engine))
         return batches
 
     def _numbers(self, start: int, count: int) -> Sequence[int]:

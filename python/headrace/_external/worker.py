@@ -45,9 +45,8 @@ class _Runner:
         if self._ended_round == round_:
             raise StopIteration
         if source.batch:
-            source.iteration = iteration
             try:
-                data = source._call(0, epoch)
+                data = source.callback(*source.arguments(0, iteration, 0, epoch))
             except StopIteration:
                 if not source.takes_argument:
                     self._ended_round = round_
@@ -57,7 +56,7 @@ class _Runner:
                 source.callback(types.SampleInfo(first + i, base + i, iteration, epoch))
                 for i in range(count)
             ]
-        return [_samples(column) for column in source.columns(data)]
+        return [_samples(column) for column in source.split(data)]
 
 
 def _samples(data: Any) -> list[Any]:
@@ -146,7 +145,7 @@ def run(
     own: socket.socket,
     shared: socket.socket,
     results: socket.socket,
-    makers: list[Callable[[], Any]],
+    given: Any,
 ) -> None:
     """The main function of the process.
 
@@ -155,13 +154,15 @@ def run(
         inherited: the parent's ends of the sockets, which a forked process closes.
         own, shared: sockets with tasks for this worker, and for any worker.
         results: socket for results.
-        makers: one function per source, which makes it.
+        given: one function per source, which makes it; or an object whose `unpack` returns them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     for sock in inherited:
         sock.close()
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     _keep_memory()
+    makers = given if isinstance(given, list) else given.unpack()
     runners = [_Runner(make) for make in makers]
     memory: dict[tuple[int, int], Memory] = {}
     while (task := _next_task(own, shared)) is not None:

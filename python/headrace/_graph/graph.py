@@ -23,28 +23,34 @@ from headrace._graph.node import Node
 MERGE = "_conditional.merge"
 
 _detached = itertools.count()
-_current = threading.local()
+
+
+class Current(threading.local):
+    """The pipelines that are being defined in this thread, the innermost last."""
+
+    pipelines: tuple[Any, ...] = ()
+
+
+current = Current()
 
 
 def current_pipeline() -> Any:
     """The pipeline that is being defined in this thread, or None."""
-    return getattr(_current, "pipeline", None)
+    return current.pipelines[-1] if current.pipelines else None
 
 
 def push_pipeline(pipeline: Any) -> Any:
     """Makes `pipeline` the current one and returns the previous one."""
     previous = current_pipeline()
-    stack = getattr(_current, "stack", None)
-    if stack is None:
-        stack = _current.stack = []
-    stack.append(previous)
-    _current.pipeline = pipeline
+    current.pipelines = (*current.pipelines, pipeline)
     return previous
 
 
 def pop_pipeline() -> None:
     """Undoes the last `push_pipeline`."""
-    _current.pipeline = _current.stack.pop()
+    if not current.pipelines:
+        raise IndexError("no pipeline is being defined")
+    current.pipelines = current.pipelines[:-1]
 
 
 def in_debug_mode() -> bool:

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
-
-Result = TypeVar("Result")
+from typing import Any
 
 
 class Epoch:
@@ -17,38 +15,60 @@ class Epoch:
     scheduled, and StopIteration is raised once the scheduled iterations are taken. It may also
     come from the engine, where a stream ends the epoch at once. `reset` begins the next epoch.
 
+    An exception may come at any call, from a signal handler. Numbers that belong together are
+    therefore changed by assignments without a call between them.
+
     Attributes:
         index: number of the epoch that is being scheduled.
         ended: nothing more is scheduled in this epoch.
-        scheduled: iterations that wait to be taken.
-        iteration: number of the next iteration to be taken, in the epoch `taken_index`.
-        taken: iterations taken in all epochs. One that failed counts, one whose source failed does
-            not.
+        requested: iterations scheduled in all epochs, including those that were taken.
+        iteration: number of the next iteration to be delivered, in the epoch `taken_index`.
+        taken: iterations delivered in all epochs. One that failed counts, one whose source failed
+            does not.
+        engine: counts the iterations that it gives away; None before it is built.
     """
 
     def __init__(self, index: int = 0, iteration: int = 0) -> None:
         self.index = self.taken_index = index
         self.iteration = iteration
         self.ended = False
-        self.scheduled = 0
+        self.requested = 0
         self.taken = 0
-        self._filled = False  # the queue was filled once in this epoch
-        self._ahead = False  # `at_end` has scheduled an iteration
+        self.engine: Any = None
+        self._filled = False  # `schedule` has filled the queue in this epoch
+        self._wanted: int | None = None  # the value of `requested` at which `schedule` ends
+        self._ahead = False  # `at_end` has looked whether there is another iteration
         self._error: Exception | None = None  # of a source, found by `at_end`
 
-    def schedule(self, depth: int, prepare: Callable[[], None]) -> None:
-        """Schedules iterations: `depth` of them at the start of an epoch, then one per call.
+    @property
+    def scheduled(self) -> int:
+        """Iterations that wait to be taken."""
+        return self.requested - (0 if self.engine is None else self.engine.taken)
+
+    def fill(self, depth: int, prepare: Callable[[], None]) -> None:
+        """Schedules iterations until `depth` of them wait.
 
         Args:
-            prepare: does the Python part of one iteration.
+            prepare: does the Python part of one iteration; its last step adds 1 to `requested`.
         """
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-        count = (1 if self._filled else depth) - self._ahead
-        self._filled, self._ahead = True, False
-        for _ in range(count):
+        while not self.ended and self.scheduled < depth:
             self.schedule_one(prepare)
+        self._ahead = False
+
+    def schedule(self, depth: int, prepare: Callable[[], None]) -> None:
+        """Schedules `depth` iterations at the start of an epoch, then one per call."""
+        if self._wanted is None:
+            count = (1 if self._filled else depth) - self._ahead
+            self._wanted = self.requested + count
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        while self.requested < self._wanted and self.schedule_one(prepare):
+            pass
+        self._wanted, self._filled, self._ahead = None, True, False
 
     def schedule_one(self, prepare: Callable[[], None]) -> bool:
         """Schedules one iteration; returns False if the epoch has ended."""
@@ -59,49 +79,17 @@ class Epoch:
         except StopIteration:
             self.ended = True
             return False
-        self.scheduled += 1
         return True
-
-    def take(self, run: Callable[[], Result]) -> Result:
-        """Takes the result of `run`, which waits for the oldest scheduled iteration.
-
-        Raises:
-            StopIteration: nothing is scheduled.
-        """
-        if self.scheduled == 0:
-            raise StopIteration
-        try:
-            result = run()
-        except IndexError:  # a source was not fed, so nothing was taken
-            self.scheduled -= 1
-            raise
-        except StopIteration:  # the engine says so: what it does next belongs to the next epoch
-            self.scheduled = 0
-            self.iteration += 1
-            self.ended = True
-            raise
-        except Exception:
-            self.scheduled -= 1
-            self.count_taken(1)
-            raise
-        self.scheduled -= 1
-        self.count_taken(1)
-        return result
-
-    def count_taken(self, batches: int) -> None:
-        """Counts iterations as taken."""
-        self.taken += batches
-        self.iteration += batches
 
     def reset(self) -> bool:
         """Begins the next epoch if this one has ended; returns whether it had."""
         if not self.ended:
             return False
         self.ended = self._filled = self._ahead = False
+        self._wanted = None
         self.index += 1
-        if self.iteration > 0:
-            self.taken_index += 1
-            self.iteration = 0
+        self.taken_index += self.iteration > 0
+        self.iteration = 0
         return True
 
     def at_end(self, prepare: Callable[[], None] | None) -> bool:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace import _core
 from headrace._base import messages
@@ -15,6 +15,9 @@ from headrace.data_node import DataNode
 if TYPE_CHECKING:
     from headrace._external.feeding import Source
     from headrace._external.pool import Pool
+
+
+Feedings: TypeAlias = "tuple[tuple[int, tuple[_core.Batch, ...]], ...]"  # of nodes
 
 
 class Feeder:
@@ -31,6 +34,10 @@ class Feeder:
         self._config = config
         self._engine: Any = None
         self._asked: list[Source] = []  # those with a callback
+        self._repeating: list[Source] = []
+        self.round = 0  # grows with each batch that was asked for
+        self.iteration = 0  # the same in this epoch
+        self.called: Feedings | None = None  # fed, but not noted as the last batches yet
 
     def start_workers(self) -> None:
         """Starts the processes of parallel sources unless they are running."""
@@ -53,14 +60,9 @@ class Feeder:
         """Sets the engine to feed, and its GPU."""
         self._engine = engine
         self._asked = [source for source in self.sources.values() if source.callback is not None]
+        self._repeating = [source for source in self.sources.values() if source.repeat_last]
         for source in self.sources.values():
             source.device_id = max(device, 0) if source.device == "gpu" else -1
-
-    def resume(self, iteration: int) -> None:
-        """Continues in the middle of an epoch."""
-        for source in self._asked:
-            source.iteration = iteration
-            source.sample = iteration * (self._config.max_batch_size or 0)
 
     def warn_if_not_resumable(self) -> None:
         """Warns about each source whose state a checkpoint does not hold."""
@@ -77,30 +79,23 @@ class Feeder:
         """Whether any source has a callback, which may end the epoch."""
         return bool(self._asked)
 
-    def ask(self, epoch: int, taken: int) -> None:
+    def ask(self, epoch: int) -> Feedings:
         """Asks every source for its next batch: all sources advance together or not at all.
 
-        If one source raises, the answers of the others are kept for the next call. StopIteration
-        from one source ends the epoch for all, but only after each was asked, so that all of them
-        restart together.
+        The caller feeds the result and then adds 1 to `round` and `iteration`. Until then the answers are kept: if a
+        source or a signal handler raises, the next call asks only those that did not answer. StopIteration from one
+        source ends the epoch for all, but only after each was asked, so that all of them restart together.
         """
         size = self._config.max_batch_size or 0
-        ended = False
         for source in self._asked:
-            try:
-                source.ask(size, epoch)
-            except StopIteration:
-                ended = True
-        answers = [source.take_answer() for source in self._asked]
-        if ended:
+            source.ask(self.round, self.iteration, size, epoch)
+        if any(source.ended for source in self._asked):
+            self.round += 1
             raise StopIteration
-        batches = [
-            source.prepare(source.columns(answer), size, engine=self._engine)
-            for source, answer in zip(self._asked, answers, strict=True)
-        ]
-        for source, batch in zip(self._asked, batches, strict=True):
-            source.queue.append(batch)
-        self.flush(taken)
+        return tuple(
+            (source.node, source.prepare(source.columns(), size, engine=self._engine))
+            for source in self._asked
+        )
 
     def named(self, name: str) -> Source:
         """The source of this name; raises KeyError if there is none."""
@@ -139,32 +134,40 @@ class Feeder:
         layout: str | None = None,
         stream: Any = None,
         copy: bool = True,
-    ) -> list[list[_core.Batch]]:
+    ) -> Feedings:
         """Makes batches of the user's data, for one or more iterations; raises RuntimeError if that is not possible."""
         size = self._config.max_batch_size or 0
-        return source.feedings(data, size, stream, self._engine, layout, copy)
+        made = source.feedings(data, size, stream, self._engine, layout, copy)
+        return tuple((source.node, batches) for batches in made)
 
-    def flush(self, taken: int) -> None:
-        """Feeds the queued batches while the engine has room.
+    def repeat(self, inputs: Feedings | None) -> None:
+        """Feeds the last batch of sources with ``repeat_last`` that have none for the next iteration.
 
         Args:
-            taken: iterations that were taken; a source with ``repeat_last`` feeds its last batch
-                for the next one.
+            inputs: what that iteration is fed anyway.
         """
-        for source in self.sources.values():
-            while source.queue and self._engine.feed_room(source.node) > 0:
-                source.last = source.queue[0]
-                self._engine.feed(source.node, source.last)
-                source.queue.popleft()
-                source.fed += 1
-            if source.repeat_last and source.last is not None and source.fed <= taken:
-                self._engine.feed(source.node, source.last)
-                source.fed += 1
+        if not self._repeating:
+            return
+        self.note_called()
+        given = [node for node, _ in inputs or ()]
+        for source in self._repeating:
+            lacks = self._engine.feed_room(source.node) == self._config.depth
+            if lacks and source.node not in given and source.last is not None:
+                self._engine.fed = ((source.node, source.last),)
+
+    def note_called(self) -> None:
+        """Notes that the last batches of some sources are those of `called`."""
+        for node, batches in self.called or ():
+            for source in self._repeating:
+                if source.node == node:
+                    source.last = batches
+        self.called = None
 
     def rewind(self) -> None:
         """Returns to the start of an epoch."""
         for source in self.sources.values():
             source.rewind()
+        self.iteration = 0
 
     def shared_memory(self) -> dict[str, list[int]]:
         """The sizes of the shared memory blocks of parallel sources, in bytes."""

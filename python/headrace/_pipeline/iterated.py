@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace._pipeline import checkpoints
+from headrace._pipeline.epoch import Epoch
 from headrace._pipeline.pipeline import Pipeline
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
@@ -16,7 +17,7 @@ class Iterated:
     """A pipeline as an iterator sees it. The pipeline must be built, except for `checkpointing`.
 
     An iterator calls `Pipeline.run` for each batch, or takes batches from `engine` directly and
-    reports their number with `count_taken`.
+    adds their number to `epoch`.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -97,18 +98,15 @@ class Iterated:
         pipe = self._pipeline
         pipe._enter(PipelineAPIType.SCHEDULED)
         feeder, epoch = pipe._feeder, pipe._epoch
-        sources = [feeder.fed(name) for name in data]
-        prepared = [
-            feeder.prepare(source, batch, copy=copy)
-            for source, batch in zip(sources, data.values(), strict=True)
-        ]
+        feedings = tuple(
+            feeding
+            for name, batch in data.items()
+            for feeding in feeder.prepare(feeder.fed(name), batch, copy=copy)
+        )
         with pipe._lock:
-            if not epoch.schedule_one(pipe._prepare):
+            if not epoch.schedule_one(lambda: pipe._prepare(feedings)):
                 raise RuntimeError("A source of the pipeline has no more data.")
-            for source, batches in zip(sources, prepared, strict=True):
-                source.queue.extend(batches)
-            feeder.flush(epoch.taken)
-            pipe._core.schedule(epoch.scheduled)
+            pipe._core.schedule(max(epoch.scheduled, 0))
 
     @property
     def skips(self) -> bool:
@@ -134,9 +132,10 @@ class Iterated:
         """Number of batches taken so far. A batch that failed counts, one whose source failed does not."""
         return self._pipeline._epoch.taken
 
-    def count_taken(self, batches: int) -> None:
-        """Counts batches that were taken from `engine`."""
-        self._pipeline._epoch.count_taken(batches)
+    @property
+    def epoch(self) -> Epoch:
+        """Counts the batches. Those that were taken from `engine` have to be added to it."""
+        return self._pipeline._epoch
 
     def at_end(self) -> bool:
         """Whether nothing is left of the current epoch. May ask the sources for one batch more."""

@@ -35,7 +35,7 @@ from headrace._pipeline.config import (
 )
 from headrace._pipeline.definition import Definition, define
 from headrace._pipeline.epoch import Epoch
-from headrace._pipeline.feeder import Feeder
+from headrace._pipeline.feeder import Feeder, Feedings
 from headrace._pipeline.observed import Observed
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace._pipeline.shown import Shown
@@ -153,6 +153,8 @@ class Pipeline(Observed, Shown):
         self._api_type: PipelineAPIType | None = None
         self._skip_api_check = False
         self._shared: list[Outputs] = []
+        self._in_setup: list[Any] | None = None  # what `iter_setup` feeds
+        self._left_out = 0  # positions of batches without good samples before the next one
 
     # ---- the current pipeline --------------------------------------------------------------------
 
@@ -268,10 +270,11 @@ class Pipeline(Observed, Shown):
         )
         self._feeder.connect(core, device)
         if self._restored:
-            self._feeder.resume(self._restored.iteration)
+            self._feeder.iteration = self._restored.iteration
         if config.enable_checkpointing:
             self._feeder.warn_if_not_resumable()
         self._pid = os.getpid()
+        self._epoch.engine = core
         self._core = core
         _live.add(self)
 
@@ -347,17 +350,31 @@ class Pipeline(Observed, Shown):
         Raises:
             StopIteration: the epoch is over; `reset` starts the next one.
             IndexError: an external source was not fed.
+            MemoryError: memory is used up, for example by outputs that are still in use
+                (``host_memory_limit``). The next call tries to make the same batch again.
             RuntimeError: a sample could not be processed (the next call continues with the next
-                batch), the outputs still in use exceed the memory limit, or
-                ``on_error="skip"`` found no good sample for very long.
+                batch), or ``on_error="skip"`` found no good sample for very long.
+
+        Whatever else is raised, also by a signal handler, the next call returns the batch that this
+        one would have returned.
         """
         self._enter(PipelineAPIType.BASIC)
+        epoch = self._epoch
         with self._lock:
-            if pipeline_inputs:
-                self._feed_inputs(pipeline_inputs)
-            self._epoch.schedule(self._depth, self._prepare)
-            outputs = self._take()
-            return self._next_good(outputs) if outputs.all_bad else outputs
+            inputs = self._named_inputs(pipeline_inputs) if pipeline_inputs else None
+            epoch.fill(self._depth, self._prepare)
+            outputs = self._take(inputs)
+            if outputs.all_bad or self._left_out:
+                outputs = self._next_good(outputs)
+        # Signal handlers run at calls. There is none from here on, so the batch is delivered, or
+        # an exception has come before and the next call returns it.
+        epoch.taken += 1
+        epoch.iteration += 1
+        self._left_out = 0
+        if inputs is not None:
+            self._feeder.called = inputs
+        del self._core.held
+        return outputs
 
     def _next_good(self, outputs: Outputs) -> Outputs:
         """What `run` returns after a batch whose samples were all left out.
@@ -367,14 +384,19 @@ class Pipeline(Observed, Shown):
         """
         if not self._own_setup and any(s.callback is None for s in self._feeder.sources.values()):
             return outputs
-        bad = 0
+        epoch = self._epoch
         while outputs.all_bad:
-            bad += outputs.positions
+            self._left_out += outputs.positions
+            epoch.taken += 1
+            epoch.iteration += 1
+            del self._core.held
+            bad = self._left_out
             if bad > _BAD_IN_ROW:
+                self._left_out = 0
                 raise RuntimeError(f'on_error="skip": each of the last {bad} samples was bad')
-            self._epoch.schedule(self._depth, self._prepare)
+            epoch.fill(self._depth, self._prepare)
             outputs = self._take()
-        outputs.positions += bad
+        outputs.positions += self._left_out
         return outputs
 
     def _enter(self, api_type: PipelineAPIType) -> None:
@@ -411,58 +433,99 @@ class Pipeline(Observed, Shown):
         """Number of iterations in flight."""
         return self._config.depth
 
-    def _feed_inputs(self, inputs: dict[str, Any]) -> None:
+    def _named_inputs(self, inputs: dict[str, Any]) -> Feedings:
         if self._depth > 1:
             raise RuntimeError(
                 "Named inputs of run() need `prefetch_queue_depth=1` or `exec_pipelined=False`. Received: "
                 f"prefetch_queue_depth={self.prefetch_queue_depth}, "
                 f"exec_pipelined={self.exec_pipelined}. Otherwise use `feed_input` or `source`."
             )
-        for name, data in inputs.items():
-            self.feed_input(name, data)
+        return tuple(
+            feeding for name, data in inputs.items() for feeding in self._feedings(name, data)
+        )
 
-    def _prepare(self) -> None:
-        """The Python part of an iteration."""
-        if not self._feeder.sources:
+    def _prepare(self, more: Feedings = ()) -> None:
+        """The Python part of an iteration; feeds `more`, too."""
+        epoch, feeder = self._epoch, self._feeder
+        if not feeder.sources:
             self.iter_setup()
+            epoch.requested += 1
             return
         start = time.perf_counter_ns()
-        self._feeder.ask(self._epoch.index, self._epoch.taken)
-        self.iter_setup()
+        self._in_setup = []
+        try:
+            asked = feeder.ask(epoch.index)
+            self.iter_setup()
+            given = (*self._in_setup, *more)
+        finally:
+            self._in_setup = None
+        feeder.note_called()
         self._core.note_feeding(time.perf_counter_ns() - start)
+        self._core.fed = (*asked, *given)  # all or nothing; no call from here on (see `run`)
+        feeder.called = given
+        feeder.round += 1
+        feeder.iteration += 1
+        epoch.requested += 1
 
-    def _take(self) -> Outputs:
-        """The next outputs, checked."""
-        if self._feeder.sources and self._epoch.scheduled:
-            self._feeder.flush(self._epoch.taken)
-        outputs = self._epoch.take(self._next)
+    def _take(self, inputs: Feedings | None = None) -> Outputs:
+        """The next outputs, checked. They are delivered when `held` of the engine is deleted.
+
+        Args:
+            inputs: what to feed for this iteration; None: nothing.
+        """
+        core, epoch = self._core, self._epoch
+        if not core.held:
+            if epoch.scheduled <= 0:
+                self._left_out = 0
+                raise StopIteration
+            self._feeder.repeat(inputs)
+        outputs = self._next(inputs)
         if self._checks is not None and not outputs.all_bad:
             self._checks.check(outputs)
         if self._memory is not None:
             self._memory.add(outputs)
         return outputs
 
-    def _next(self) -> Outputs:
+    def _next(self, inputs: Feedings | None) -> Outputs:
         """The outputs of the oldest iteration in flight."""
+        core, epoch = self._core, self._epoch
         definition = self._complete_graph()
         try:
-            batches, iteration, positions, slots = self._core.run()
-        except IndexError as error:
-            videos = [s for s in definition.sources.values() if isinstance(s, VideoSource)]
-            if not videos:
-                raise
-            text = str(error)
-            for source in videos:
-                text = text.replace(source.node_text, source.label)
-            raise RuntimeError(text) from None  # as in DALI
-        except StopIteration:
-            raise
+            if inputs is None:
+                batches, iteration, positions, slots = core.run()
+            else:
+                batches, iteration, positions, slots = core.call(inputs, -1, -1, True)
         except Exception as error:
-            add_cause(self._graph.numbers, error)
+            if not core.failed:  # a signal handler
+                raise
+            if core.held:  # an iteration was taken, and failed
+                if not isinstance(error, StopIteration):
+                    add_cause(self._graph.numbers, error)
+                    epoch.taken += 1
+                else:  # what the engine does next belongs to the next epoch
+                    epoch.requested = core.taken
+                    epoch.ended = True
+                epoch.iteration += 1
+                del core.held
+                raise
+            if isinstance(error, IndexError):  # a source was not fed
+                self._explain_videos(error)
+                epoch.requested -= 1
             raise
         if definition.sink_count:
             batches = batches[: definition.output_count]
         return Outputs.of(batches, iteration, positions, slots)
+
+    def _explain_videos(self, error: IndexError) -> None:
+        """Raises what DALI raises where a source of videos has no data."""
+        videos = [s for s in self._feeder.sources.values() if isinstance(s, VideoSource)]
+        if not videos:
+            return
+        text = str(error)
+        for source in videos:
+            text = text.replace(source.node_text, source.label)
+        self._epoch.requested -= 1
+        raise RuntimeError(text) from None
 
     @property
     def _own_setup(self) -> bool:
@@ -486,7 +549,7 @@ class Pipeline(Observed, Shown):
         self._enter(PipelineAPIType.SCHEDULED)
         with self._lock:
             self._epoch.schedule(self._depth, self._prepare)
-            self._core.schedule(self._epoch.scheduled)
+            self._core.schedule(max(self._epoch.scheduled, 0))
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[Batch, ...]:
         """Returns the next batch of every output, from the iterations that `schedule_run` started.
@@ -497,7 +560,10 @@ class Pipeline(Observed, Shown):
         self._enter(PipelineAPIType.SCHEDULED)
         with self._lock:
             outputs = self._take()
-        self._shared.append(outputs)
+        self._shared = [*self._shared, outputs]  # no call from here on (see `run`)
+        self._epoch.taken += 1
+        self._epoch.iteration += 1
+        del self._core.held
         return outputs
 
     def release_outputs(self) -> None:
@@ -511,14 +577,19 @@ class Pipeline(Observed, Shown):
         self._enter(PipelineAPIType.SCHEDULED)
         self._shared.clear()
         with self._lock:
-            return self._take()
+            outputs = self._take()
+        self._epoch.taken += 1  # no call from here on (see `run`)
+        self._epoch.iteration += 1
+        del self._core.held
+        return outputs
 
     def reset(self) -> None:
         """Starts the next epoch after StopIteration; before that, it has no effect."""
         if self._core is not None:
             self._check_process()
-        if self._epoch.reset():
+        if self._epoch.ended:
             self._feeder.rewind()
+            self._epoch.reset()
 
     def _at_end(self) -> bool:
         """Whether nothing is left of the current epoch. May ask the sources for one batch more."""
@@ -531,7 +602,7 @@ class Pipeline(Observed, Shown):
 
     def empty(self) -> bool:
         """Whether no scheduled iteration is left to take."""
-        return self._epoch.scheduled == 0
+        return self._epoch.scheduled <= 0
 
     def output_stream(self) -> None:
         """The CUDA stream of the outputs: None, because outputs are complete on all streams."""
@@ -576,13 +647,23 @@ class Pipeline(Observed, Shown):
                 type, number of dimensions and size.
         """
         self.build()
+        feedings = self._feedings(data_node, data, layout, cuda_stream)
+        if self._in_setup is not None:
+            self._in_setup.extend(feedings)
+            return
+        source = self._feeder.fed(data_node)
+        self._feeder.note_called()
+        last = feedings[-1][1] if feedings else source.last
+        self._core.fed = feedings  # no call from here on (see `run`)
+        source.last = last
+
+    def _feedings(
+        self, data_node: str | DataNode, data: Any, layout: str | None = None, stream: Any = None
+    ) -> Feedings:
         source = self._feeder.fed(data_node)
         if isinstance(source, VideoSource):
             source.scan = _scan_video
-        batches = self._feeder.prepare(source, data, layout, cuda_stream)
-        with self._lock:
-            source.queue.extend(batches)
-            self._feeder.flush(self._epoch.taken)
+        return self._feeder.prepare(source, data, layout, stream)
 
     # ---- checkpoints and serialization -----------------------------------------------------------
 

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from headrace import _core
 from headrace._pipeline import checkpoints
 from headrace._pipeline.config import integer
 from headrace._pipeline.iterated import Iterated
@@ -215,12 +217,13 @@ class _DaliBaseIterator(Generic[Item]):
         return True
 
     def _prepare(self) -> None:
+        """Makes the first batch."""
         if self._ended:  # restored at the end of an epoch: the user starts the next one
             return
         if self._inner[0].checkpointing:
             self._first_checkpoints = self._take_checkpoints()
         try:
-            self._first = self._next()
+            self._next()
         except StopIteration:
             self._report_no_data_in_pipeline()
             # Restored at the very end of an epoch; `_next` has recorded the end.
@@ -240,41 +243,51 @@ class _DaliBaseIterator(Generic[Item]):
         if self._auto_reset:
             self.reset()
 
-    def _run(self) -> list[Any]:
-        """Runs all pipelines; counts the positions of batches that were skipped entirely."""
+    # Signal handlers run at calls, and may raise. What a batch or an epoch changes is therefore
+    # computed first and then assigned, without a call in between; until then, the outputs of the
+    # pipelines stay in `_part`, and the next call starts again with them.
+
+    def _run(self, epochs: Epochs) -> list[Any]:
+        """Runs all pipelines; counts the positions of batches that were skipped entirely.
+
+        Args:
+            epochs: a copy of `_epochs`.
+        """
         if self._held is not None:
-            outputs, self._held = self._held, None
-            return outputs
+            return self._held
         if self._may_hold:
             self._before_held = self._take_checkpoints()
-        part = self._part  # outputs from before an interruption
-        for pipe, inner in list(zip(self._pipes, self._inner))[len(part) :]:
-            before = inner.taken
+        for i in range(len(self._part), len(self._pipes)):
+            pipe, epoch = self._pipes[i], self._inner[i].epoch
+            before = epoch.taken
             try:
-                part.append(pipe.run())
+                _core.collect(self._part, pipe.run)
             except StopIteration:
-                part.clear()
+                self._part = []
                 self._epochs.taken = 0  # whatever the size, the next epoch starts at 0
                 self._end_epoch()
                 raise
             except Exception as error:
-                if inner.taken == before:
-                    raise  # a source failed: no pipeline has taken this batch yet
-                part.append(error)  # the others still run, so that all stay in step
-        outputs, self._part = part, []
+                if epoch.taken == before or self._part[i:]:
+                    raise  # a source failed, or a signal handler: that batch still comes
+                self._part = [*self._part, error]  # the others still run: all stay in step
+        outputs = self._part
         failures = [error for error in outputs if isinstance(error, Exception)]
         if failures:
-            self._epochs.advance()  # a failed batch counts as taken
-            raise failures[0]
+            epochs.advance()  # a failed batch counts as taken
+            failure = failures[0]
+            self._epochs, self._part = epochs, []
+            raise failure
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
             if any(positions % self.batch_size or not positions for positions in taken):
+                self._part = []
                 raise AssertionError(
                     "Variable batch size is not supported by the iterator when reader_name is "
                     "provided or iterator size is set explicitly"
                 )
             for _ in range(max(taken) // self.batch_size - 1):
-                self._epochs.advance()
+                epochs.advance()
         return outputs
 
     # ---- for iterators that override `__next__` --------------------------------------------------
@@ -284,7 +297,10 @@ class _DaliBaseIterator(Generic[Item]):
         if self._ended or self._epochs.next_action() is Action.END:
             self._end_epoch()
             raise StopIteration
-        return self._run()
+        epochs = copy.copy(self._epochs)
+        outputs = self._run(epochs)
+        self._epochs, self._part, self._held = epochs, [], None
+        return outputs
 
     def _schedule_runs(self, release_outputs: bool = True) -> None:
         """Has no effect: `_get_outputs` runs the pipelines."""
@@ -380,34 +396,41 @@ class _DaliBaseIterator(Generic[Item]):
         """A `_core.Feed` of the first pipeline's next batches, or None if not possible."""
         return None
 
-    def _find_plain(self) -> None:
-        """Sets up a feed for the next batches that need no decision between them."""
-        plain = not self._ended and self._held is None and len(self._pipes) == 1
-        left, last = self._epochs.plain() if plain else (0, 0)
-        self._feed = self._make_feed(left, last) if left > 0 else None
-        self._take = _nothing if self._feed is None else self._feed.take
-        self._left = left
+    def _plain(self, epochs: Epochs, held: Any) -> tuple[Any, int]:
+        """A feed for the next batches that need no decision between them, and their number."""
+        left, last = epochs.plain() if held is None and len(self._pipes) == 1 else (0, 0)
+        return self._make_feed(left, last) if left > 0 else None, left
 
     def _settle(self) -> None:
         """Counts the batches that the feed has returned."""
         if self._feed is None:
             return
-        taken, self._left = self._left - self._feed.left, self._feed.left
-        self._epochs.count(taken)
-        self._inner[0].count_taken(taken)
+        epoch, epochs = self._inner[0].epoch, self._epochs
+        left = self._feed.left  # no call from here on
+        taken = self._left - left
+        self._left = left
+        epochs.taken += taken * self.batch_size
+        epoch.requested += taken
+        epoch.taken += taken
+        epoch.iteration += taken
 
-    def _next(self) -> Item:
-        action = Action.END if self._ended else self._epochs.next_action()
+    def _next(self) -> None:
+        """Makes `_first` of the next batch."""
+        epochs = copy.copy(self._epochs)
+        action = Action.END if self._ended else epochs.next_action()
         outputs: list[Any] = []
         keeps: list[int] = []
+        held: list[Any] | None = None
         if action is not Action.END:
-            outputs = self._run()
-            action = self._epochs.next_action()
+            outputs = self._run(epochs)
+            action = epochs.next_action()
             if action is Action.END:
-                self._held = outputs  # the epoch ended with batches that were skipped entirely
+                held = outputs  # the epoch ended with batches that were skipped entirely
             else:
-                keeps = self._epochs.advance()
+                keeps = epochs.advance()
         if action is not Action.TAKE:
+            if outputs:
+                self._epochs, self._part, self._held = epochs, [], held
             self._end_epoch()
             raise StopIteration
         converted = []
@@ -416,21 +439,27 @@ class _DaliBaseIterator(Generic[Item]):
                 continue  # the epoch ends before this pipeline's samples
             cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
-        return self._wrap(converted)
+        item = self._wrap(converted)
+        self._epochs, self._part, self._held, self._first = epochs, [], None, item
 
     def __next__(self) -> Item:
-        return self._take() or self._look()
+        item = self._take()
+        if item is None:
+            return self._look()
+        del self._feed.held
+        return item
 
     def _look(self) -> Item:
         """The next batch when the feed is empty; then sets up a new feed."""
         self._settle()
         self._feed, self._take = None, _nothing
         if self._first is None:
-            item = self._next()
-        else:
-            item, self._first = self._first, None
-            self._first_checkpoints = None
-        self._find_plain()
+            self._next()
+        feed, left = self._plain(self._epochs, self._held)
+        take = _nothing if feed is None else feed.take
+        item = self._first
+        self._first = self._first_checkpoints = None
+        self._feed, self._take, self._left = feed, take, left
         return item
 
     def next(self) -> Item:
@@ -461,17 +490,21 @@ class _DaliBaseIterator(Generic[Item]):
         if self._first is not None or not self._over():
             _log.warning("reset() was called before the end of the epoch and is ignored.")
             return
-        if not self._ended and self._epochs.next_action() is Action.DROP:
-            self._run()  # the user counted batches and did not fetch the dropped one
-            self._epochs.advance()
+        epochs = copy.copy(self._epochs)
+        if not self._ended and epochs.next_action() is Action.DROP:
+            self._run(epochs)  # the user counted batches and did not fetch the dropped one
+            epochs.advance()
+            self._epochs, self._part, self._held, self._ended = epochs, [], None, True
+            epochs = copy.copy(epochs)
         for inner in self._inner:
             inner.at_end()  # restarts a source that ended together with the epoch
-        self._epochs.roll()
-        self._begun = self._epochs.taken
-        self._ended = False
+        epochs.roll()
         for pipe in self._pipes:
             pipe.reset()
-        self._find_plain()
+        feed, left = self._plain(epochs, self._held)
+        take = _nothing if feed is None else feed.take
+        self._epochs, self._begun, self._ended = epochs, epochs.taken, False
+        self._feed, self._take, self._left = feed, take, left
 
     # ---- facts -----------------------------------------------------------------------------------
 
@@ -509,6 +542,11 @@ class _DaliBaseIterator(Generic[Item]):
 
     def _take_checkpoints(self) -> list[bytes]:
         self._settle()
+        if self._part:
+            raise RuntimeError(
+                "An exception interrupted this iterator after a pipeline had made its next batch: take "
+                "that batch before the checkpoint."
+            )
         extra = {"epochs": self._epochs.state(), "ended": self._ended}
         return [checkpoints.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
 

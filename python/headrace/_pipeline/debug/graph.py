@@ -14,7 +14,7 @@ step combines the branches. Random numbers drawn in a branch differ from those w
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace import _core, _graph
 from headrace._pipeline.debug.step import SOURCE, DataNodeDebug, Settings, Step, needs
@@ -23,6 +23,8 @@ from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
 _MERGE = _graph.MERGE
+
+Fed: TypeAlias = tuple[Any, Any, Any]  # data, layout, stream
 
 
 class DebugGraph(_graph.Graph):
@@ -33,8 +35,12 @@ class DebugGraph(_graph.Graph):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
-        self._epoch = 0
-        self.fed: dict[str, deque[tuple[Any, Any, Any]]] = {}  # data, layout, stream by source name
+        self._epoch = self._iteration = 0
+        self._number = -1  # of the iteration in all epochs; the same if it is repeated
+        self.fed: dict[str, deque[Fed]] = {}  # by source name
+        self.called: dict[str, Fed] = {}  # for this iteration alone
+        self._taken: dict[str, tuple[int, tuple[Any, ...]]] = {}  # of `fed`, with `_number`
+        self.failed = False  # an operator has failed
         self._steps: list[Step] = []
         self._complete = False  # the first iteration is over; no step may be added
         self._at = 0  # index of the next step
@@ -44,9 +50,10 @@ class DebugGraph(_graph.Graph):
             int, list[int] | None
         ] = {}  # indices of a node's samples in the whole batch; None: all
 
-    def begin(self, epoch: int) -> None:
-        """Starts an iteration."""
-        self._epoch = epoch
+    def begin(self, number: int, iteration: int, epoch: int) -> None:
+        """Starts an iteration, or repeats the one with this number. `iteration`: its number in the epoch."""
+        self._number, self._iteration, self._epoch = number, iteration, epoch
+        self.failed = False
         self._at = 0
         self._size = None
         self._data.clear()
@@ -130,7 +137,7 @@ class DebugGraph(_graph.Graph):
         self, step: Step, instance: _graph.Instance, where: list[int] | None
     ) -> list[Any]:
         if step.instance.source is not None:
-            batches = self._ask(step.instance)
+            batches = list(self._ask(step.instance))
             self._agree(len(batches[0]), instance)
             return batches
         if instance.op == _MERGE:
@@ -142,7 +149,11 @@ class DebugGraph(_graph.Graph):
         if step.engine is None:
             step.prepare(self, self.settings, instance)
         whole = self._size or self.settings.batch_size
-        batches = step.run(fed, whole if where is None else len(where))
+        try:
+            batches = step.run(fed, whole if where is None else len(where), self._number)
+        except Exception:
+            self.failed = step.engine.failed
+            raise
         if batches and where is None:
             self._agree(len(batches[0]), instance)
         return batches
@@ -191,27 +202,42 @@ class DebugGraph(_graph.Graph):
                 "operators."
             )
 
-    def _ask(self, instance: _graph.Instance) -> list[Any]:
+    def _ask(self, instance: _graph.Instance) -> tuple[Any, ...]:
         """The next batches of an external source."""
-        source = instance.source
-        waiting = self.fed.get(instance.name)
+        source, name, size = instance.source, instance.name, self.settings.batch_size
         source.device_id = max(self.settings.options.get("device_id", -1), 0)
         source.device_id = source.device_id if source.device == "gpu" else -1
         if source.callback is None:
-            if waiting:
-                data, layout, stream = waiting.popleft()
-                size = self.settings.batch_size
-                source.last = source.prepare([data], size, stream, layout=layout)
-            elif not source.repeat_last or source.last is None:
-                raise IndexError(f"{source.label}: no data were fed. Call feed_input before run.")
-            return list(source.last)
-        if waiting:
+            return self._fed(source, name)
+        if self.fed.get(name) or name in self.called:
             raise RuntimeError(
-                f"Cannot use `feed_input` on the external source '{instance.name}' with a `source` argument specified."
+                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
             )
-        source.ask(self.settings.batch_size, self._epoch)
-        columns = source.columns(source.take_answer())
-        return list(source.prepare(columns, self.settings.batch_size))
+        source.ask(self._number, self._iteration, size, self._epoch)
+        if source.ended:
+            raise StopIteration
+        return source.prepare(source.columns(), size)
+
+    def _fed(self, source: Any, name: str) -> tuple[Any, ...]:
+        """The batches of this iteration for a source that the user feeds."""
+        size = self.settings.batch_size
+        if name in self.called:
+            data, layout, stream = self.called[name]
+            source.last = source.prepare([data], size, stream, layout=layout)
+            return source.last
+        number, batches = self._taken.get(name, (-1, ()))
+        if number == self._number:
+            return batches
+        waiting = self.fed.get(name)
+        if waiting:
+            data, layout, stream = waiting[0]
+            batches = source.prepare([data], size, stream, layout=layout)
+            self._taken[name] = (self._number, batches)  # no call up to the end of the block
+            source.last = batches
+            del waiting[0]
+        elif not source.repeat_last or source.last is None:
+            raise IndexError(f"{source.label}: no data were fed. Call feed_input before run.")
+        return source.last
 
     # ---- data passed to calls ----
 

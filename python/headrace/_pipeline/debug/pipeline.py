@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Self
 
+from headrace import _graph
 from headrace._pipeline.config import NO_BATCH_SIZE
 from headrace._pipeline.debug.graph import DebugGraph
 from headrace._pipeline.debug.step import DataNodeDebug, Settings
@@ -24,6 +25,8 @@ _LIKE_THE_WHOLE = ("strict", "max_image_pixels", "host_memory_limit", "device_me
 
 class _NoEngine:
     """Stands in for the engine, which a pipeline in debug mode does not have."""
+
+    held = 0  # 1 while outputs wait to be delivered; deleted then
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(
@@ -49,6 +52,7 @@ class PipelineDebug(Pipeline):
             raise ValueError(NO_BATCH_SIZE)
         self._function = function
         self._core = _NoEngine()
+        self._epoch.engine = self._epoch  # an iteration is taken when it is delivered
         self._pid = os.getpid()
         self._made: Outputs | None = None  # outputs of the iteration that waits to be taken
         self._output_count: int | None = None  # known after the first iteration
@@ -75,28 +79,50 @@ class PipelineDebug(Pipeline):
     def _depth(self) -> int:
         return 1
 
-    def _prepare(self) -> None:
-        """Runs an iteration."""
-        self._debug.begin(self._epoch.index)
-        Pipeline.push_current(self)
+    def _prepare(self, more: Any = ()) -> None:
+        """Runs an iteration. If an exception ends it, the next call repeats it with the same data, except after the
+        failure of an operator: then it counts as taken."""
+        epoch = self._epoch
+        self._debug.begin(epoch.taken + epoch.index, epoch.iteration, epoch.index)
+        pipelines = _graph.current.pipelines
         try:
+            Pipeline.push_current(self)
             self.iter_setup()
             given = self._function()
             given = () if given is None else given if isinstance(given, tuple) else (given,)
             nodes = [self._output(value, i) for i, value in enumerate(given)]
+        except Exception:
+            if self._debug.failed:
+                epoch.requested += 1
+                epoch.taken += 1
+                epoch.iteration += 1
+            raise
         finally:
-            Pipeline.pop_current()
+            self._debug.called = {}
+            _graph.current.pipelines = pipelines
         self._debug.end()
         batches = [node.get() for node in nodes]
-        self._made = Outputs.of(batches, self._epoch.taken, self._config.max_batch_size or 0)
+        made = Outputs.of(batches, epoch.taken, self._config.max_batch_size or 0)
         if self._output_count is None:
-            self._output_count = len(batches)
             self._declare_outputs(len(batches))
+            self._output_count = len(batches)
+        self._made = made  # no call from here on (see `run`)
+        self._core.held = 1
+        epoch.requested += 1
 
-    def _next(self) -> Outputs:
-        outputs, self._made = self._made, None
-        assert outputs is not None
-        return outputs
+    def _named_inputs(self, inputs: dict[str, Any]) -> None:
+        """Uses these data in the next iteration. One that ran already, but was not delivered, is repeated."""
+        called = {name: (data, None, None) for name, data in inputs.items()}
+        for name in called:
+            self._check_source(name)
+        if self._core.held:
+            del self._core.held
+            self._epoch.requested -= 1
+        self._debug.called = called
+
+    def _next(self, inputs: Any) -> Outputs:
+        assert self._made is not None
+        return self._made
 
     def _output(self, value: Any, i: int) -> Any:
         node = self._debug.accept(value, False)
@@ -123,9 +149,13 @@ class PipelineDebug(Pipeline):
     ) -> None:
         """As `Pipeline.feed_input`. Data fed before the first iteration wait for their source."""
         name = data_node if isinstance(data_node, str) else data_node.name
+        self._check_source(name)
+        waiting = self._debug.fed.get(name, deque())
+        self._debug.fed[name] = deque([*waiting, (data, layout, cuda_stream)])
+
+    def _check_source(self, name: str) -> None:
         if self._output_count is not None and name not in self._debug.sources():
             raise KeyError(f'Could not find an input operator with name "{name}"')
-        self._debug.fed.setdefault(name, deque()).append((data, layout, cuda_stream))
 
     def _readers(self) -> Readers:
         """As in `Pipeline`; runs the first iteration if it has not run yet."""

@@ -87,6 +87,9 @@ class Step:
         self.number = number
         self.engine: Any = None
         self._fed: list[int] = []
+        self._try = -1  # of the iteration that ran last
+        self._drawn = 0  # samples of all iterations before it
+        self._size = 0  # its samples
         self._lone = -1  # number of a source that only sets the batch size
 
     def check(self, call: _graph.Instance) -> None:
@@ -149,20 +152,35 @@ class Step:
     def reads(self) -> bool:
         return schema.operators()[self.instance.op].is_reader
 
-    def run(self, data: dict[int, list[Any]], size: int) -> list[Any]:
+    def run(self, data: dict[int, list[Any]], size: int, number: int) -> list[Any]:
         """Runs the step once.
 
         Args:
             data: the batches of the nodes it depends on, by node number.
             size: number of samples, for a step without inputs.
+            number: of the iteration. If it is repeated, because an exception ended it, a reader
+                gives the same batch again, and random numbers are the same.
 
         Returns:
             One batch per output.
         """
-        for number in self._fed:
-            self.engine.feed(number, data[number])
+        fed = tuple((source, tuple(data[source])) for source in self._fed)
         if self._lone >= 0:
             import numpy
 
-            self.engine.feed(self._lone, [TensorListCPU(numpy.zeros((size, 1), numpy.uint8))])
-        return list(self.engine.run()[0][: self.instance.outputs])
+            batch = TensorListCPU(numpy.zeros((size, 1), numpy.uint8))
+            fed = ((self._lone, (batch,)),)
+        size = len(fed[0][1][0]) if fed else size
+        reads = self.reads()
+        if self._try != number:  # no call in here
+            self._drawn += self._size
+            self._size, self._try = size, number
+            if reads:
+                del self.engine.held
+        if not reads:
+            batches = self.engine.call(fed, -1, self._drawn)
+        elif fed:
+            batches = self.engine.call(fed, -1, -1, True)[0]
+        else:
+            batches = self.engine.run()[0]
+        return list(batches[: self.instance.outputs])

@@ -86,15 +86,19 @@ class Plan:
 
     def run(self, batches: list[Any], size: int, seed: int | None) -> tuple[Any, ...]:
         """Runs the operator once on these inputs and arguments. Returns one batch per output."""
-        engine = self.engine
+        if self._lone:
+            batches = [_counting(size)]
+        fed = tuple(
+            (number, (batch,)) for number, batch in zip(self._sources, batches, strict=True)
+        )
         with self._lock:
-            if seed is not None:
-                engine.reseed(seed)
-            if self._lone:
-                batches = [_counting(size)]
-            for number, batch in zip(self._sources, batches, strict=True):
-                engine.feed(number, (batch,))
-            results: tuple[Any, ...] = engine.run()[0]
+            results: tuple[Any, ...] = self.engine.call(fed, -1 if seed is None else seed)
+        return results[: self._count]
+
+    def read(self) -> tuple[Any, ...]:
+        """Runs a reader once. It gives the same batches again until `held` of the engine is deleted."""
+        with self._lock:
+            results: tuple[Any, ...] = self.engine.run()[0]
         return results[: self._count]
 
 

@@ -131,8 +131,12 @@ class Reader:
             A tensor or a batch, and a tuple of them if the operator has several outputs.
         """
         self._use("calls")
-        results = self._next(self._engine(batch_size, None), batch_size)
-        return results[0] if isinstance(results, tuple) and len(results) == 1 else results
+        plan = self._engine(batch_size, None)
+        results = self._next(plan, batch_size)
+        if isinstance(results, tuple) and len(results) == 1:
+            results = results[0]
+        del plan.engine.held  # no call from here on: nothing can raise before the batch is returned
+        return results
 
     def _use(self, form: str) -> None:
         """A reader is used in one way."""
@@ -144,13 +148,15 @@ class Reader:
         self._form = form
 
     def _next(self, plan: Plan, size: int | None) -> Any:
-        """The results of one run: by name if the operator's outputs have names."""
+        """The results of one run: by name if the operator's outputs have names. They are the same again
+        until `held` of the engine is deleted."""
         try:
-            results = plan.run([], size or 1, None)
-        except StopIteration:
-            raise
+            results = plan.read()
         except Exception as error:
-            raise _located(error, self._op) from None
+            located = error if isinstance(error, StopIteration) else _located(error, self._op)
+            if plan.engine.failed:
+                del plan.engine.held
+            raise located from None
         made = [Tensor._of(batch[0]) if size is None else Batch._of(batch) for batch in results]
         return tuple(made) if self._keys is None else dict(zip(self._keys, made, strict=True))
 
@@ -165,6 +171,7 @@ class Reader:
                 results = self._next(plan, size)
             except StopIteration:
                 return
+            del plan.engine.held  # the batch counts as taken
             yield results
 
     def _epochs(self, plan: Plan) -> _core.Epochs:
