@@ -494,7 +494,7 @@ def ragged_pair(_: int) -> tuple[np.ndarray, np.ndarray]:
 def test_python_time_of_a_batch(folder: Path) -> None:
     """The best of several rounds, because other processes must not affect the measurement."""
     pipe = noise(folder)
-    iterator = DALIGenericIterator(pipe, ["x"], reader_name="R", auto_reset=True)
+    iterator = DALIGenericIterator(pipe, ["x", "file"], reader_name="R", auto_reset=True)
     best = float("inf")
     for _ in range(100):
         time.sleep(0.01)  # the queue fills

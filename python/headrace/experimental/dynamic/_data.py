@@ -389,7 +389,7 @@ def _facts(data: _Data) -> str:
     return f'\n    dtype={data.dtype},{layout}\n    device="{data.device}"'
 
 
-class _Tensors(Sequence[Tensor]):
+class Tensors(Sequence[Tensor]):
     """Samples of a batch; without `indices` all of them."""
 
     def __init__(self, batch: Batch, indices: Sequence[int] | None = None) -> None:
@@ -406,9 +406,9 @@ class _Tensors(Sequence[Tensor]):
         """A tensor for a number, a sequence like this one for a list or slice."""
         own = self._indices
         if isinstance(indices, slice):
-            return _Tensors(self._batch, own[indices])
+            return Tensors(self._batch, own[indices])
         if isinstance(indices, (list, tuple, range)):
-            return _Tensors(self._batch, [own[_within(i, len(own))] for i in indices])
+            return Tensors(self._batch, [own[_within(i, len(own))] for i in indices])
         return self._batch.select(own[_within(indices, len(own))])
 
     def tolist(self) -> list[Tensor]:
@@ -494,9 +494,9 @@ class Batch(_Data):
         return self._storage.shape()
 
     @property
-    def tensors(self) -> _Tensors:
+    def tensors(self) -> Tensors:
         """The samples, as a sequence."""
-        return _Tensors(self)
+        return Tensors(self)
 
     @property
     def slice(self) -> _Slices:

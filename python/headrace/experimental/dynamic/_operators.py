@@ -13,7 +13,7 @@ from headrace._base import call_site, docs, foreign, messages, types
 from headrace._graph import calls, modules, schema
 from headrace.experimental.dynamic import _data, _types
 from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode, device
-from headrace.experimental.dynamic._data import Batch, Tensor
+from headrace.experimental.dynamic._data import Batch, Tensor, Tensors
 from headrace.experimental.dynamic._plans import Plan, Plans
 from headrace.experimental.dynamic._rng import RNG, draw
 
@@ -193,6 +193,8 @@ def _input(value: Any) -> Any:
         return value
     if isinstance(value, _core.Batch):
         return Batch(value)
+    if isinstance(value, Tensors):
+        return value.as_batch()
     if isinstance(value, (str, bytes)) or value is None:
         raise TypeError(f"A {type(value).__name__} is not an input of an operator.")
     if isinstance(value, (list, tuple)) and any(isinstance(item, Batch) for item in value):
