@@ -85,6 +85,27 @@ void hr_scan_window_fini(hr_scan_window *w)
     *w = (hr_scan_window){0};
 }
 
+const char *hr_scan_compression(hr_scan_window *w)
+{
+    enum { SIZE = 6 };
+    static const struct {
+        const char *name, *magic;
+        size_t size;
+    } known[] = {{"gzip", "\x1f\x8b", 2},         {"zlib", "\x78\x01", 2},
+                 {"zlib", "\x78\x9c", 2},         {"zlib", "\x78\xda", 2},
+                 {"bzip2", "BZh", 3},             {"xz", "\xfd\x37zXZ", 6},
+                 {"zstd", "\x28\xb5\x2f\xfd", 4}, {"lz4", "\x04\x22\x4d\x18", 4},
+                 {"zip", "PK\x03\x04", 4}};
+    hr_error ignored = {0};
+    if (hr_object_size(w->object) < SIZE)
+        return NULL;
+    const uint8_t *start = hr_scan_bytes(w, 0, SIZE, &ignored);
+    for (size_t i = 0; start && i < HR_COUNT_OF(known); i++)
+        if (memcmp(start, known[i].magic, known[i].size) == 0)
+            return known[i].name;
+    return NULL;
+}
+
 /* ---- files ---- */
 
 typedef struct job {

@@ -101,7 +101,7 @@ def test_long_names_and_links(form: str, tmp_path: Path) -> None:
             info.linkname = "l" * 200
             archive.addfile(info, io.BytesIO(data))
             for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE):
-                link = tarfile.TarInfo("other" * 50 + ".jpg")
+                link = tarfile.TarInfo("other" * 50 + ".txt")
                 link.type = kind
                 link.linkname = "t" * 150
                 archive.addfile(link)
