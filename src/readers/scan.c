@@ -91,10 +91,14 @@ const char *hr_scan_compression(hr_scan_window *w)
     static const struct {
         const char *name, *magic;
         size_t size;
-    } known[] = {{"gzip", "\x1f\x8b", 2},         {"zlib", "\x78\x01", 2},
-                 {"zlib", "\x78\x9c", 2},         {"zlib", "\x78\xda", 2},
-                 {"bzip2", "BZh", 3},             {"xz", "\xfd\x37zXZ", 6},
-                 {"zstd", "\x28\xb5\x2f\xfd", 4}, {"lz4", "\x04\x22\x4d\x18", 4},
+    } known[] = {{"gzip", "\x1f\x8b", 2},
+                 {"zlib", "\x78\x01", 2},
+                 {"zlib", "\x78\x9c", 2},
+                 {"zlib", "\x78\xda", 2},
+                 {"bzip2", "BZh", 3},
+                 {"xz", "\xfd\x37zXZ", 6},
+                 {"zstd", "\x28\xb5\x2f\xfd", 4},
+                 {"lz4", "\x04\x22\x4d\x18", 4},
                  {"zip", "PK\x03\x04", 4}};
     hr_error ignored = {0};
     if (hr_object_size(w->object) < SIZE)

@@ -49,8 +49,8 @@ typedef struct hr_scan_window {
  * read. Reads far ahead only if the steps are small. */
 const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_error *error);
 void hr_scan_window_fini(hr_scan_window *w);
-/* The compression that the first bytes of the file are those of ("gzip"), or NULL. For messages about
- * a file that is not what it should be; what was in the window is gone. */
+/* The compression that the first bytes of the file are those of ("gzip"), or NULL. For messages
+ * about a file that is not what it should be; what was in the window is gone. */
 const char *hr_scan_compression(hr_scan_window *w);
 
 #endif

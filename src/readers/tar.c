@@ -173,8 +173,8 @@ static hr_status parse_pax(hr_tar_extended *x, const uint8_t *text, size_t size,
 
 /* ---- members ---- */
 
-/* What a type of a header stands for, and whether data follow it: the size of links and devices means
- * nothing. */
+/* What a type of a header stands for, and whether data follow it: the size of links and devices
+ * means nothing. */
 typedef enum role {
     ROLE_MEMBER,
     ROLE_FOLDER,

@@ -16,7 +16,6 @@ typedef struct record {
     uint32_t kind, name_size;
 } record;
 
-
 static hr_status scan_members(hr_object *object, hr_scan *out, hr_error *error)
 {
     hr_tar tar;
@@ -48,8 +47,7 @@ bool hr_wds_member_at(const hr_scan *scan, size_t *at, hr_wds_member *out)
     *at += sizeof(r);
     if (scan->size - *at < r.name_size || r.kind >= HR_TAR_KINDS)
         return false;
-    *out = (hr_wds_member){r.offset, r.size, scan->data + *at, r.name_size,
-                           (hr_tar_kind)r.kind};
+    *out = (hr_wds_member){r.offset, r.size, scan->data + *at, r.name_size, (hr_tar_kind)r.kind};
     *at += r.name_size;
     return true;
 }

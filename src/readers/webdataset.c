@@ -39,8 +39,8 @@ typedef struct wds_state {
     hr_scan samples, parts, names; /* wds_sample, `outputs` wds_parts per sample, text */
     int64_t count, bytes;
     char extensions[256]; /* those in the archives, for a message; as far as they fit */
-    int64_t *first;    /* of an archive: the number of its first sample; archives + 1 */
-    wds_sample sample; /* while it is put together */
+    int64_t *first;       /* of an archive: the number of its first sample; archives + 1 */
+    wds_sample sample;    /* while it is put together */
     wds_part part[HR_OP_MAX_OUTPUTS];
     bool any;
 } wds_state;
