@@ -128,7 +128,8 @@ static hr_status scan_file(const job *j, int32_t i, hr_error *error)
 {
     hr_object *object;
     HR_TRY(hr_object_open(&object, NULL, j->paths->v[i], NULL, error));
-    const hr_scan_source source = {j->paths->v[i], j->scanner->kind, object->size, object->version};
+    const hr_scan_source source = {j->paths->v[i], object->server, j->scanner->kind, object->size,
+                                   object->version};
     hr_scan *scan = &j->scans[i];
     hr_status status = HR_STATUS_OK;
     if (hr_scan_cache_load(j->cache, &source, scan) && !j->scanner->valid(scan, object->size)) {
