@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import array
+import errno
 import multiprocessing
 import os
 import pickle
+import select
 import signal
 import socket
 import sys
@@ -15,7 +18,6 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing import connection
 from typing import Any
 
 from headrace._external import pickling, worker
@@ -182,11 +184,29 @@ class Pool:
             slot.samples = call[2]
             task = (ticket.number, chunk, source, slot.number, slot.size, call)
             try:
-                socket.send_fds(to, [pickle.dumps(task)], [slot.fd])
-            except OSError:
-                self._look_for_dead()
+                self._send(to, pickle.dumps(task), slot.fd)
+            except BaseException:
+                ticket.missing -= len(calls) - chunk  # these were not sent
+                self.drop(ticket)
                 raise
         return ticket
+
+    def _send(self, to: socket.socket, task: bytes, fd: int) -> None:
+        """Sends a task. While there is no room for it, results are received: the workers may be waiting for
+        somebody to take theirs, and take no tasks meanwhile."""
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+        while True:
+            try:  # not socket.send_fds, which ignores its flags
+                to.sendmsg([task], control, socket.MSG_DONTWAIT)
+                return
+            except BlockingIOError:
+                self._receive(to)
+            except OSError as error:
+                if error.errno == errno.ETOOMANYREFS:  # descriptors on their way; workers take them
+                    self._receive()
+                    continue
+                self._look_for_dead()
+                raise
 
     def drop(self, ticket: Ticket) -> None:
         """Discards a request, finished or not."""
@@ -220,10 +240,21 @@ class Pool:
         if self._failure is not None:
             raise RuntimeError(self._failure)
 
-    def _receive(self) -> None:
+    def _receive(self, to: socket.socket | None = None) -> None:
+        """Waits for a result and takes it, or until there is room for a task in the socket `to`."""
         self._check_failure()
-        ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
-        message = self._results.recv(worker.MESSAGE) if self._results in ready else b""
+        poll = select.poll()
+        for source in (self._results, *(p.sentinel for p in self._processes)):
+            poll.register(source, select.POLLIN)
+        if to is not None:
+            poll.register(to, select.POLLOUT)
+        ready = dict(poll.poll())
+        if self._results.fileno() in ready:
+            message = self._results.recv(worker.MESSAGE)
+        elif to is not None and ready.get(to.fileno()) == select.POLLOUT:
+            return
+        else:
+            message = b""
         if message:
             self._take(message)
         else:  # also when the last worker has died, which closes the socket
