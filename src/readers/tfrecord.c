@@ -338,7 +338,9 @@ static const char *tfrecord_name(const void *state, int64_t index, char *room, s
 {
     const tfrecord_state *s = state;
     hr_span span = hr_records_span(&s->table, index);
-    snprintf(room, size, "%s at index %lld", span.path, (long long)span.offset);
+    char shown[HR_SHOWN_SIZE];
+    snprintf(room, size, "%s at index %lld", hr_shown_name(span.path, shown, sizeof(shown)),
+             (long long)span.offset);
     return room;
 }
 
