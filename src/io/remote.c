@@ -335,6 +335,13 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
         return hr_fail(error, HR_STATUS_IO,
                        "the server does not serve ranges, but %zu of %lld bytes are needed", size,
                        (long long)object->size);
+    if (!o->no_ranges && (uint64_t)offset < o->first_size) { /* what has come with the opening */
+        size_t have = o->first_size - (size_t)offset;
+        memcpy(dst, o->first + offset, have);
+        offset += (int64_t)have;
+        dst = (char *)dst + have;
+        size -= have;
+    }
     size_t got;
     hr_disk_about about = about_of(o), kept;
     const hr_disk_range range = range_of(o, offset, size);
