@@ -41,8 +41,8 @@ static size_t url_size(const char *url)
     return n;
 }
 
-/* Whether a URL of this scheme has a query. Everything in the names of local files and of the objects
- * of stores is part of the name. */
+/* Whether a URL of this scheme has a query. Everything in the names of local files and of the
+ * objects of stores is part of the name. */
 static bool has_query(const char *scheme, size_t size)
 {
     static const char *const without[] = {"s3", "gs", "file"};
@@ -68,7 +68,8 @@ static bool is_host(const char *start, const char *end)
         return true;
     for (const char *at = colon ? colon + 1 : end; at < end; at++)
         if (!isdigit((unsigned char)*at))
-            return *at == '\'' || *at == ')' || *at == ',' || *at == ':'; /* of the text around it */
+            return *at == '\'' || *at == ')' || *at == ',' ||
+                   *at == ':'; /* of the text around it */
     return true;
 }
 

@@ -224,11 +224,13 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
     }
     if (p->options.set_affinity)
         HR_TRY(pin_workers(p, error));
-    for (; !p->options.run_here && p->started < p->worker_count; p->started++)
-        if (hr_thread_create(&p->workers[p->started].thread, worker_main, &p->workers[p->started]))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "num_threads: only %d of %d threads could be started", p->started,
-                           p->worker_count);
+    for (; !p->options.run_here && p->started < p->worker_count; p->started++) {
+        hr_worker *w = &p->workers[p->started];
+        int code = hr_thread_create(&w->thread, worker_main, w);
+        if (code)
+            return hr_fail_errno(error, code, "num_threads: only %d of %d threads could be started",
+                                 p->started, p->worker_count);
+    }
     return HR_STATUS_OK;
 }
 

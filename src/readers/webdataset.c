@@ -404,8 +404,7 @@ static const char *wds_name(const void *state, int64_t index, char *room, size_t
     const wds_sample *sample = sample_at(s, index);
     const char *name = sample->name_size ? s->names.data + sample->name : "";
     char shown[HR_SHOWN_SIZE];
-    snprintf(room, size, "%s%.*s",
-             hr_shown_name(s->paths.v[sample->archive], shown, sizeof(shown)),
+    snprintf(room, size, "%s%.*s", hr_shown_name(s->paths.v[sample->archive], shown, sizeof(shown)),
              (int)sample->name_size, name);
     return room;
 }
