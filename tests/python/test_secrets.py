@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +100,7 @@ def collect(folder: Path, make: Callable[[], Any], action: str) -> dict[str, str
     """Runs a pipeline, and gathers everything that it has shown and written."""
     shown: dict[str, str] = {}
     files = {name: folder / name for name in ("quarantine", "trace", "report.html", "checkpoint")}
+    pipe: Any = None
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
@@ -128,7 +130,7 @@ def collect(folder: Path, make: Callable[[], Any], action: str) -> dict[str, str
                 shown[name] = str(call())
             except Exception:
                 shown[name] = traceback.format_exc()
-        del pipe  # writes the trace
+        pipe = None  # writes the trace
     shown["warnings"] = str([str(w.message) for w in warned])
     for path in folder.rglob("*"):
         if path.is_file():
@@ -234,9 +236,9 @@ def test_endpoints(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             folder = tmp_path / f"{number} {scheme}"
             folder.mkdir()
             for reader in ("file", "webdataset", "file listing"):
-                shown = collect(
-                    folder, lambda: READERS[reader](lambda name: f"{scheme}://bucket/{name}"), "raise"
-                )
+                start = f"{scheme}://bucket/"
+                make = partial(READERS[reader], lambda name, start=start: start + name)
+                shown = collect(folder, make, "raise")
                 check(shown)
                 assert "exception" in shown
                 assert f"{scheme}://bucket/" in "".join(shown.values())
