@@ -66,6 +66,9 @@ typedef struct hr_error {
 } hr_error;
 
 HR_API const char *hr_status_name(hr_status status);
+/* Copies a text with "***" in place of the user info and the query of each URL, as messages show
+ * them: at most `size` bytes, with the end. */
+HR_API void hr_mask_secrets(const char *text, char *to, size_t size);
 
 /* ---- types ---- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The module object: types, and functions about the build. */
+#include <string.h>
+
 #include "batch.h"
 #include "function.h"
 #include "pipeline.h"
@@ -61,6 +63,22 @@ static PyObject *core_version(PyObject *module, PyObject *unused)
     return core_text(hr_version());
 }
 
+static PyObject *core_mask_secrets(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "s:mask_secrets", &text))
+        return NULL;
+    size_t size = 2 * strlen(text) + 4; /* "?a" becomes "?***" */
+    char *masked = PyMem_Malloc(size);
+    if (!masked)
+        return PyErr_NoMemory();
+    hr_mask_secrets(text, masked, size);
+    PyObject *result = core_text(masked);
+    PyMem_Free(masked);
+    return result;
+}
+
 /* set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU): the classes of results. */
 static PyObject *core_set_classes(PyObject *module, PyObject *args)
 {
@@ -115,6 +133,8 @@ static PyMethodDef core_functions[] = {
     {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
     {"load_plugin", core_load_plugin, METH_VARARGS,
      "load_plugin(path, global_symbols): adds the operators of a library."},
+    {"mask_secrets", core_mask_secrets, METH_VARARGS,
+     "mask_secrets(text) -> str: with *** for passwords and queries in URLs."},
     {"version", core_version, METH_NOARGS, "version() -> str: of the engine."},
     {"set_classes", core_set_classes, METH_VARARGS,
      "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): the classes of "

@@ -11,5 +11,6 @@
 #include "core/json.h"
 #include "core/mathx.h"
 #include "core/rng.h"
+#include "core/shown.h"
 
 #endif

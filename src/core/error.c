@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Statuses and messages. Messages quote paths and files, so bytes that are not UTF-8 are written as
- * \xNN, and so are control characters, which would break a line. */
+ * \xNN, and so are control characters, which would break a line. Secrets in URLs are masked. */
 #include "core/error.h"
+#include "core/shown.h"
 #include "core/utf8.h"
 
 #include <errno.h>
@@ -81,11 +82,14 @@ static hr_status fail(hr_error *error, hr_status status, const char *suffix, con
         return status;
     bool passed_on = !suffix && strcmp(fmt, "%s") == 0;
     char text[HR_ERROR_SIZE]; /* the arguments may point into error->message */
-    if (vsnprintf(text, sizeof text, fmt, args) < 0)
+    char shown[HR_ERROR_SIZE];
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    if (n < 0)
         text[0] = '\0';
+    hr_shown_text(text, n >= (int)sizeof text, shown, sizeof shown);
     error->status = status;
     error->message[0] = '\0';
-    message_append(error->message, text, passed_on || strchr(fmt, '\n'));
+    message_append(error->message, shown, passed_on || strchr(fmt, '\n'));
     if (suffix) {
         message_append(error->message, ": ", false);
         message_append(error->message, suffix, true);

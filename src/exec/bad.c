@@ -64,7 +64,7 @@ hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
         return HR_STATUS_OK;
     /* O_NONBLOCK: a FIFO without a reader fails here instead of blocking the pipeline later. */
     p->quarantine =
-        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (p->quarantine < 0)
         return hr_fail_errno(error, errno, "quarantine: '%s' cannot be written", path);
     return HR_STATUS_OK;

@@ -16,13 +16,13 @@
 
 /* Memory for the values that later stages use: several MB where there are many nodes. New pages
  * cost more than the work of a sample on a device, so it is kept for later iterations. */
-struct hr_rows {
+struct hr_iteration_rows {
     size_t samples; /* there is room for */
 };
 
 static hr_status rows_take(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
-    hr_rows *r = NULL;
+    hr_iteration_rows *r = NULL;
     size_t size = (size_t)it->size, most = HR_MAX(size, (size_t)p->options.batch_size);
     for (int32_t k = 0; k < HR_ROWS_KEPT && !r; k++) {
         r = atomic_exchange(&p->rows[k], NULL);
@@ -48,7 +48,7 @@ static hr_status rows_take(hr_pipeline *p, hr_iteration *it, hr_error *error)
 /* Kept rows hold no buffers. */
 static void rows_give(hr_pipeline *p, hr_iteration *it)
 {
-    hr_rows *r = it->rows, *none = NULL;
+    hr_iteration_rows *r = it->rows, *none = NULL;
     for (size_t i = 0; r && i < (size_t)p->crossing_count * (size_t)it->size; i++) {
         hr_buffer_unref(it->crossing[i].buffer);
         it->crossing[i].buffer = NULL;

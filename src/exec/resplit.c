@@ -75,8 +75,8 @@ static void begin(hr_sampler *s, const hr_stint *first, int64_t mean_bytes)
     s->args.num_shards = first->num_shards;
     s->args.shard_id = 0;
     s->batch_size = first->batch_size;
-    s->split =
-        (hr_split){first->num_shards, hr_sampler_chunk(first->num_shards, s->count, mean_bytes)};
+    s->split = (hr_sampler_split){first->num_shards,
+                                  hr_sampler_chunk(first->num_shards, s->count, mean_bytes)};
 }
 
 hr_status hr__reader_restore(hr_source *s, const hr_json *past, const hr_stint *last,

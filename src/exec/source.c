@@ -5,7 +5,7 @@
 
 #include "exec/source.h"
 
-#define NAME_SIZE 1024 /* for the name of an item */
+#define NAME_SIZE HR_SHOWN_SIZE /* for the name of an item */
 
 /* How many samples beyond the iterations in flight have read requests: enough for storage that
  * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
@@ -377,12 +377,14 @@ static hr_status take_bytes(hr_group *g, const hr_source *s, hr_sample_source *s
 /* The item's name, for messages and source_info. It lives as long as the sample. */
 static const char *item_name(const hr_source *s, hr_sample_source *ss)
 {
-    char room[NAME_SIZE];
+    char room[NAME_SIZE], other[NAME_SIZE];
     const char *name = s->def->name(s->state, ss->item.index, room, sizeof(room));
-    if (name != room)
+    const char *shown = hr_shown_name(name, other, sizeof(other));
+    if (shown == name && name != room)
         return name;
+    name = shown;
     hr_free(ss->name);
-    ss->name = hr_strdup(room, NULL);
+    ss->name = hr_strdup(name, NULL);
     return ss->name ? ss->name : "";
 }
 

@@ -48,11 +48,11 @@ typedef struct hr_source {
     int64_t mean_bytes;     /* of an item of a container; INT64_MAX: items are files */
     hr_stint *past;         /* before the present split of the sampler, the oldest first */
     int32_t past_count;
-    hr_coded *coded;  /* items kept in memory; NULL: none */
-    bool copies;      /* functions of the user may write into what it gives them */
-    bool resplit;     /* the last of them ended when the pipeline was restored */
-    int64_t position; /* of the next sample to schedule */
-    hr_read **ahead;  /* ring of read requests for position .. position + ahead_count - 1 */
+    hr_coded_cache *coded; /* items kept in memory; NULL: none */
+    bool copies;           /* functions of the user may write into what it gives them */
+    bool resplit;          /* the last of them ended when the pipeline was restored */
+    int64_t position;      /* of the next sample to schedule */
+    hr_read **ahead;       /* ring of read requests for position .. position + ahead_count - 1 */
     int32_t ahead_count, ahead_capacity, ahead_first;
     hr_fed *fed_first, *fed_last; /* not scheduled yet; at most one of a stream */
     int32_t fed_count;

@@ -20,7 +20,7 @@
 #define HR_ROWS_KEPT 8
 
 typedef struct hr_iteration hr_iteration;
-typedef struct hr_rows hr_rows;
+typedef struct hr_iteration_rows hr_iteration_rows;
 
 /* Where a stream stands: what its `save` wrote. */
 typedef struct hr_cursor {
@@ -85,7 +85,7 @@ struct hr_pipeline {
     struct hr_device *device;         /* NULL: no node runs on a device */
     struct hr_completion *completion; /* device_stage.h */
 
-    hr_rows *_Atomic rows[HR_ROWS_KEPT]; /* memory of ended iterations, for later ones */
+    hr_iteration_rows *_Atomic rows[HR_ROWS_KEPT]; /* memory of ended iterations, for later ones */
 
     pthread_cond_t work;  /* there may be a task for the lookout */
     pthread_cond_t ready; /* an iteration is done */

@@ -215,11 +215,12 @@ static hr_status start(hr_pipeline *p, int32_t source, hr_error *error)
             return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory");
     }
     pthread_cond_init(&s->room, NULL);
-    s->started = hr_thread_create(&s->thread, stream_main, s) == 0;
+    int code = hr_thread_create(&s->thread, stream_main, s);
+    s->started = code == 0;
     if (s->started)
         return HR_STATUS_OK;
     pthread_cond_destroy(&s->room);
-    return hr_fail(error, HR_STATUS_ERROR, "the thread of a stream could not be started");
+    return hr_fail_errno(error, code, "the thread of a stream cannot be started");
 }
 
 hr_status hr__streams_start(hr_pipeline *p, hr_error *error)

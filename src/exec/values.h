@@ -54,7 +54,7 @@ struct hr_iteration {
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
     struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
-    hr_rows *rows;            /* the memory of `crossing` and `small` */
+    hr_iteration_rows *rows;  /* the memory of `crossing` and `small` */
     hr_tensor *crossing;      /* size x crossing_count: values that later stages use */
     char *small;              /* HR_SMALL bytes for each of them */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-struct hr_coded {
+struct hr_coded_cache {
     int64_t count;
     size_t limit;
     atomic_size_t bytes;
@@ -14,14 +14,14 @@ struct hr_coded {
     _Atomic(hr_coded_item *) slots[];
 };
 
-hr_status hr_coded_create(hr_coded **out, int64_t items, size_t limit, hr_error *error)
+hr_status hr_coded_create(hr_coded_cache **out, int64_t items, size_t limit, hr_error *error)
 {
     size_t size;
     *out = NULL;
     if (!hr_size_mul((size_t)items, sizeof((*out)->slots[0]), &size) ||
         !hr_size_add(size, sizeof(**out), &size))
         return hr_fail_memory(error, SIZE_MAX);
-    hr_coded *coded = hr_calloc(1, size, error);
+    hr_coded_cache *coded = hr_calloc(1, size, error);
     if (!coded)
         return HR_STATUS_NO_MEMORY;
     coded->count = items;
@@ -37,14 +37,14 @@ static void item_free(hr_coded_item *item)
     hr_free(item);
 }
 
-void hr_coded_destroy(hr_coded *coded)
+void hr_coded_destroy(hr_coded_cache *coded)
 {
     for (int64_t i = 0; coded && i < coded->count; i++)
         item_free(atomic_load_explicit(&coded->slots[i], memory_order_relaxed));
     hr_free(coded);
 }
 
-const hr_coded_item *hr_coded_get(const hr_coded *coded, int64_t index)
+const hr_coded_item *hr_coded_get(const hr_coded_cache *coded, int64_t index)
 {
     return atomic_load_explicit(&coded->slots[index], memory_order_acquire);
 }
@@ -57,7 +57,7 @@ static size_t block_size(size_t size)
 }
 
 /* Takes `size` bytes of the room that is left. */
-static bool reserve(hr_coded *coded, size_t size)
+static bool reserve(hr_coded_cache *coded, size_t size)
 {
     size_t used = atomic_load_explicit(&coded->bytes, memory_order_relaxed);
     do {
@@ -68,8 +68,8 @@ static bool reserve(hr_coded *coded, size_t size)
     return true;
 }
 
-void hr_coded_put(hr_coded *coded, int64_t index, hr_buffer *buffer, const hr_read_piece *pieces,
-                  int32_t count)
+void hr_coded_put(hr_coded_cache *coded, int64_t index, hr_buffer *buffer,
+                  const hr_read_piece *pieces, int32_t count)
 {
     size_t own = sizeof(hr_coded_item) + (size_t)count * sizeof(*pieces);
     size_t size = block_size(hr_buffer_size(buffer)) + own;
@@ -94,7 +94,7 @@ void hr_coded_put(hr_coded *coded, int64_t index, hr_buffer *buffer, const hr_re
     atomic_fetch_sub_explicit(&coded->bytes, size, memory_order_relaxed);
 }
 
-void hr_coded_stats_add(const hr_coded *coded, hr_coded_stats *sum)
+void hr_coded_stats_add(const hr_coded_cache *coded, hr_coded_stats *sum)
 {
     if (!coded)
         return;

@@ -7,7 +7,7 @@
 
 #include "io/readahead.h"
 
-typedef struct hr_coded hr_coded;
+typedef struct hr_coded_cache hr_coded_cache;
 
 typedef struct hr_coded_item {
     hr_buffer *buffer;
@@ -21,15 +21,15 @@ typedef struct hr_coded_stats {
 } hr_coded_stats;
 
 /* `items`: their number in the source. */
-hr_status hr_coded_create(hr_coded **out, int64_t items, size_t limit, hr_error *error);
+hr_status hr_coded_create(hr_coded_cache **out, int64_t items, size_t limit, hr_error *error);
 /* No item may be in use any more; NULL is fine. */
-void hr_coded_destroy(hr_coded *coded);
+void hr_coded_destroy(hr_coded_cache *coded);
 /* The item, which stays as long as the cache, or NULL. Any thread, no lock. */
-const hr_coded_item *hr_coded_get(const hr_coded *coded, int64_t index);
+const hr_coded_item *hr_coded_get(const hr_coded_cache *coded, int64_t index);
 /* Keeps an item and takes a reference to its buffer, which nobody may write into from now on. Does
  * nothing if the item would exceed the limit, or if memory is short. Any thread. */
-void hr_coded_put(hr_coded *coded, int64_t index, hr_buffer *buffer, const hr_read_piece *pieces,
-                  int32_t count);
-void hr_coded_stats_add(const hr_coded *coded, hr_coded_stats *sum); /* NULL: adds nothing */
+void hr_coded_put(hr_coded_cache *coded, int64_t index, hr_buffer *buffer,
+                  const hr_read_piece *pieces, int32_t count);
+void hr_coded_stats_add(const hr_coded_cache *coded, hr_coded_stats *sum); /* NULL: adds nothing */
 
 #endif

@@ -228,11 +228,10 @@ static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_er
 {
     if (google)
         return find_google(out, cancel, error);
-    const char *name = hr_env("AWS_PROFILE");
     hr_profile *p = hr_calloc(1, sizeof(*p), error);
     if (!p)
         return HR_STATUS_NO_MEMORY;
-    hr_status status = hr_profile_read(p, name[0] ? name : "default", error);
+    hr_status status = hr_profile_read_chosen(p, error);
     if (status == HR_STATUS_OK)
         status = find_amazon(out, p, cancel, error);
     hr_free(p);

@@ -111,6 +111,12 @@ hr_status hr_profile_read(hr_profile *out, const char *name, hr_error *error)
                          : HR_STATUS_OK;
 }
 
+hr_status hr_profile_read_chosen(hr_profile *out, hr_error *error)
+{
+    const char *name = hr_env("AWS_PROFILE");
+    return hr_profile_read(out, name[0] ? name : "default", error);
+}
+
 bool hr_profile_uses_sso(const hr_profile *p)
 {
     return p->sso_session[0] || p->sso_url[0] || p->sso_account[0];

@@ -25,6 +25,8 @@ typedef struct hr_profile {
 
 /* Reads a profile. One that does not exist is empty. */
 hr_status hr_profile_read(hr_profile *out, const char *name, hr_error *error);
+/* Reads the one that AWS_PROFILE names, or "default". */
+hr_status hr_profile_read_chosen(hr_profile *out, hr_error *error);
 bool hr_profile_uses_sso(const hr_profile *p);
 
 /* Reads a small local file as text; free it with hr_free. */

@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "io/private_file.h"
+#include "io/sigv4.h"
 
-#define MAGIC UINT64_C(0x3130454741525248) /* "HRRAGE01" */
+#define MAGIC UINT64_C(0x3230454741525248) /* "HRRAGE02" */
 #define SUFFIX ".range"
-#define KEY_SIZE 6144
+#define TEXT_SIZE 8192
 #define NAME_SIZE 128
 #define LIMIT ((int64_t)16 << 30) /* bytes, if HEADRACE_NET_CACHE_SIZE is not set */
 #define TOUCH_AFTER 60            /* seconds since a file was last used */
@@ -59,16 +60,17 @@ static int64_t limit_of(void)
     return end && !*end && n >= 0 ? (int64_t)n : LIMIT;
 }
 
-/* The key of a range, and the name of its file, which is the key's hash. */
-static bool key_of(const char *uri, int64_t offset, size_t size, char key[KEY_SIZE],
-                   char name[NAME_SIZE])
+/* The key of a range, which is a hash because a URI may contain a password, and the name of its
+ * file. */
+static bool key_of(const hr_disk_range *range, char key[HR_SHA256_TEXT], char name[NAME_SIZE])
 {
-    const char *server = getenv("AWS_ENDPOINT_URL"); /* the same name elsewhere is another object */
-    int n = snprintf(key, KEY_SIZE, "%lld %zu %s %s", (long long)offset, size,
-                     server && strncmp(uri, "s3", 2) == 0 ? server : "", uri);
-    if (n < 0 || n >= KEY_SIZE)
+    char text[TEXT_SIZE];
+    int n = snprintf(text, sizeof(text), "%lld %zu %s %s", (long long)range->offset, range->size,
+                     range->server ? range->server : "", range->uri);
+    if (n < 0 || (size_t)n >= sizeof(text))
         return false;
-    snprintf(name, NAME_SIZE, "%016llx" SUFFIX, (unsigned long long)hr_sum(key, (size_t)n));
+    hr_sha256_text(text, (size_t)n, key);
+    snprintf(name, NAME_SIZE, "%.16s" SUFFIX, key);
     return true;
 }
 
@@ -79,7 +81,7 @@ static bool load_from(int fd, const char *key, size_t size, void *dst, size_t *g
 {
     header h;
     struct stat st;
-    char found[KEY_SIZE];
+    char found[HR_SHA256_TEXT];
     size_t key_size = strlen(key);
     if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h), 0) || h.magic != MAGIC ||
         h.key_size != key_size || h.data_size > size ||
@@ -96,15 +98,14 @@ static bool load_from(int fd, const char *key, size_t size, void *dst, size_t *g
     return true;
 }
 
-bool hr_disk_cache_load(const char *uri, int64_t offset, size_t size, void *dst, size_t *got,
-                        hr_disk_about *about)
+bool hr_disk_cache_load(const hr_disk_range *range, void *dst, size_t *got, hr_disk_about *about)
 {
-    char key[KEY_SIZE], name[NAME_SIZE];
+    char key[HR_SHA256_TEXT], name[NAME_SIZE];
     int folder = open_folder();
     if (folder < 0)
         return false;
-    int fd = key_of(uri, offset, size, key, name) ? hr_private_file_open(folder, name) : -1;
-    bool good = fd >= 0 && load_from(fd, key, size, dst, got, about);
+    int fd = key_of(range, key, name) ? hr_private_file_open(folder, name) : -1;
+    bool good = fd >= 0 && load_from(fd, key, range->size, dst, got, about);
     if (fd >= 0)
         close(fd);
     close(folder);
@@ -190,14 +191,14 @@ static void keep_limit(int folder, int64_t size)
 
 /* ---- storing ---- */
 
-void hr_disk_cache_store(const char *uri, int64_t offset, size_t size, const void *data, size_t got,
+void hr_disk_cache_store(const hr_disk_range *range, const void *data, size_t got,
                          const hr_disk_about *about)
 {
-    char key[KEY_SIZE], name[NAME_SIZE];
+    char key[HR_SHA256_TEXT], name[NAME_SIZE];
     int folder = open_folder();
     if (folder < 0)
         return;
-    if (!key_of(uri, offset, size, key, name) || (int64_t)got > limit_of() / 16) {
+    if (!key_of(range, key, name) || (int64_t)got > limit_of() / 16) {
         close(folder);
         return;
     }

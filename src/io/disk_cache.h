@@ -18,11 +18,18 @@ typedef struct hr_disk_about {
 } hr_disk_about;
 
 bool hr_disk_cache_is_on(void); /* whether the variable is set */
-/* Reads at most `size` bytes of the range that was kept as (uri, offset, size); `*got` is how many
- * it has. False: it is not there. */
-bool hr_disk_cache_load(const char *uri, int64_t offset, size_t size, void *dst, size_t *got,
-                        hr_disk_about *about);
-void hr_disk_cache_store(const char *uri, int64_t offset, size_t size, const void *data, size_t got,
+/* What was asked of whom: the same name means another object on another server. */
+typedef struct hr_disk_range {
+    const char *server; /* hr_object's */
+    const char *uri;
+    int64_t offset;
+    size_t size;
+} hr_disk_range;
+
+/* Reads at most `size` bytes of a range that was kept; `*got` is how many it has. False: it is not
+ * there. */
+bool hr_disk_cache_load(const hr_disk_range *range, void *dst, size_t *got, hr_disk_about *about);
+void hr_disk_cache_store(const hr_disk_range *range, const void *data, size_t got,
                          const hr_disk_about *about);
 
 #endif

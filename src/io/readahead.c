@@ -421,14 +421,9 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     ra->stall_us = stall_us;
     ra->most = HR_MIN(threads, THREADS_MAX);
     pthread_mutex_lock(&ra->lock);
-    bool started = true;
-    while (started && ra->thread_count < ra->most)
-        started = add_thread(ra);
+    while (ra->thread_count < ra->most && add_thread(ra))
+        ; /* with fewer threads, or none, workers read what is not there yet */
     pthread_mutex_unlock(&ra->lock);
-    if (!started) {
-        hr_readahead_destroy(ra);
-        return hr_fail(error, HR_STATUS_ERROR, "cannot start a read-ahead thread");
-    }
     *out = ra;
     return HR_STATUS_OK;
 }

@@ -17,9 +17,10 @@
 
 typedef struct remote {
     hr_object object;
-    char *uri;      /* as the user wrote it */
-    char *url;      /* of http:// and https:// */
-    hr_s3 s3;       /* of the others: `key` is not NULL */
+    char *uri; /* as the user wrote it */
+    char *url; /* of http:// and https:// */
+    hr_s3 s3;  /* of the others: `key` is not NULL */
+    char server[HR_S3_SERVER_SIZE];
     char tag[128];  /* ETag; "" if the server sends none */
     bool no_ranges; /* the server sends whole objects only */
     uint8_t *first; /* the first bytes */
@@ -225,6 +226,11 @@ static hr_status fetch_first(remote *o, size_t want, hr_cancel *cancel, hr_error
     return status;
 }
 
+static hr_disk_range range_of(const remote *o, int64_t offset, size_t size)
+{
+    return (hr_disk_range){o->object.server, o->uri, offset, size};
+}
+
 static hr_disk_about about_of(const remote *o)
 {
     hr_disk_about about = {.size = o->object.size, .version = o->object.version};
@@ -236,8 +242,9 @@ static hr_disk_about about_of(const remote *o)
 static bool load_first(remote *o, size_t want)
 {
     hr_disk_about about;
+    const hr_disk_range range = range_of(o, 0, want);
     if (!hr_disk_cache_is_on() || !place_first(o, want) ||
-        !hr_disk_cache_load(o->uri, 0, want, o->first, &o->first_size, &about) ||
+        !hr_disk_cache_load(&range, o->first, &o->first_size, &about) ||
         (int64_t)o->first_size != HR_MIN((int64_t)want, about.size))
         return false;
     uint8_t *shorter = hr_realloc(o->first, HR_MAX(o->first_size, (size_t)1), 1, NULL);
@@ -254,9 +261,10 @@ static hr_status read_first(remote *o, size_t want, hr_cancel *cancel, hr_error 
     if (load_first(o, want))
         return HR_STATUS_OK;
     HR_TRY(fetch_first(o, want, cancel, error));
-    hr_disk_about about = about_of(o);
+    const hr_disk_about about = about_of(o);
+    const hr_disk_range range = range_of(o, 0, want);
     if (!o->no_ranges)
-        hr_disk_cache_store(o->uri, 0, want, o->first, o->first_size, &about);
+        hr_disk_cache_store(&range, o->first, o->first_size, &about);
     return HR_STATUS_OK;
 }
 
@@ -275,6 +283,10 @@ static hr_status remote_open(hr_object **out, const char *uri, size_t want, hr_c
         status = hr_s3_init(&o->s3, uri, error);
     else if (!(o->url = url_of(uri, error)))
         status = HR_STATUS_NO_MEMORY;
+    if (status == HR_STATUS_OK && o->s3.key) {
+        hr_s3_server(&o->s3, o->server);
+        o->object.server = o->server;
+    }
     if (status == HR_STATUS_OK)
         status = read_first(o, HR_MAX(want, (size_t)1), cancel, error);
     if (status != HR_STATUS_OK) {
@@ -323,13 +335,21 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
         return hr_fail(error, HR_STATUS_IO,
                        "the server does not serve ranges, but %zu of %lld bytes are needed", size,
                        (long long)object->size);
+    if (!o->no_ranges && (uint64_t)offset < o->first_size) { /* what has come with the opening */
+        size_t have = o->first_size - (size_t)offset;
+        memcpy(dst, o->first + offset, have);
+        offset += (int64_t)have;
+        dst = (char *)dst + have;
+        size -= have;
+    }
     size_t got;
     hr_disk_about about = about_of(o), kept;
-    if (hr_disk_cache_load(o->uri, offset, size, dst, &got, &kept) && got == size &&
-        kept.size == about.size && strcmp(kept.tag, about.tag) == 0)
+    const hr_disk_range range = range_of(o, offset, size);
+    if (hr_disk_cache_load(&range, dst, &got, &kept) && got == size && kept.size == about.size &&
+        strcmp(kept.tag, about.tag) == 0)
         return HR_STATUS_OK;
     HR_TRY(read_parts(o, offset, size, dst, cancel, error));
-    hr_disk_cache_store(o->uri, offset, size, dst, size, &about);
+    hr_disk_cache_store(&range, dst, size, &about);
     return HR_STATUS_OK;
 }
 

@@ -9,14 +9,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/credentials_profile.h"
+
 #define BUCKETS 16 /* whose region is remembered */
-#define REGION_SIZE 64
+#define REGION_SIZE HR_S3_REGION_SIZE
 
 /* Regions that servers have named; `lock` guards them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
-    char bucket[256], region[REGION_SIZE];
+    char bucket[256], endpoint[sizeof(((hr_s3 *)0)->endpoint)], region[REGION_SIZE];
 } learnt[BUCKETS];
 
 /* Another thread of the parent may have held the lock, and have been writing. */
@@ -56,29 +58,13 @@ bool hr_s3_escape(const char *text, bool keep_slash, char *to, size_t size)
     return true;
 }
 
-hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)
-{
-    *out = (hr_s3){.google = strncmp(uri, "gs://", 5) == 0};
-    const char *bucket = strstr(uri, "://") + 3;
-    size_t size = strcspn(bucket, "/");
-    for (size_t i = 0; i < size; i++)
-        if (!isalnum((unsigned char)bucket[i]) && !strchr("-_.", bucket[i]))
-            size = 0;
-    if (size == 0 || size >= sizeof(out->bucket))
-        return hr_fail(error, HR_STATUS_VALUE, "the URI does not begin with %s://bucket/",
-                       out->google ? "gs" : "s3");
-    memcpy(out->bucket, bucket, size);
-    out->key = hr_strdup(bucket[size] ? bucket + size + 1 : "", error);
-    return out->key ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
-}
-
 void hr_s3_fini(hr_s3 *s3)
 {
     hr_free(s3->key);
     s3->key = NULL;
 }
 
-/* ---- regions and endpoints ---- */
+/* ---- regions ---- */
 
 static const char *env(const char *name)
 {
@@ -100,21 +86,24 @@ static size_t slot_of(const char *bucket)
     return h % BUCKETS;
 }
 
-static void region_of(const hr_s3 *s3, const hr_credentials *c, char region[REGION_SIZE])
+/* What a server has said of a bucket, or NULL. Lock held. */
+static char *learnt_region(const hr_s3 *s3)
 {
     size_t slot = slot_of(s3->bucket);
-    const char *chosen = env("AWS_REGION");
-    chosen = chosen ? chosen : env("AWS_DEFAULT_REGION");
-    chosen = chosen ? chosen : c->region;
-    snprintf(region, REGION_SIZE, "%s",
-             s3->google                ? "auto"
-             : hr_s3_is_region(chosen) ? chosen
-                                       : "us-east-1");
+    bool same = strcmp(learnt[slot].bucket, s3->bucket) == 0 &&
+                strcmp(learnt[slot].endpoint, s3->endpoint) == 0;
+    return same ? learnt[slot].region : NULL;
+}
+
+static void region_of(const hr_s3 *s3, char region[REGION_SIZE])
+{
+    memcpy(region, s3->region, REGION_SIZE);
     if (s3->google)
         return;
     take_lock();
-    if (strcmp(learnt[slot].bucket, s3->bucket) == 0)
-        memcpy(region, learnt[slot].region, REGION_SIZE);
+    const char *said = learnt_region(s3);
+    if (said)
+        memcpy(region, said, REGION_SIZE);
     pthread_mutex_unlock(&lock);
 }
 
@@ -145,23 +134,86 @@ static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
         !hr_s3_is_region(region))
         return false;
     take_lock();
-    bool known =
-        strcmp(learnt[slot].bucket, s3->bucket) == 0 && strcmp(learnt[slot].region, region) == 0;
+    const char *said = learnt_region(s3);
+    bool known = said && strcmp(said, region) == 0;
     memcpy(learnt[slot].bucket, s3->bucket, sizeof(s3->bucket));
+    memcpy(learnt[slot].endpoint, s3->endpoint, sizeof(s3->endpoint));
     memcpy(learnt[slot].region, region, sizeof(region));
     pthread_mutex_unlock(&lock);
     return !known || !was_asked(call, region);
 }
 
-/* "https://host" of a server with S3's interface that was chosen, or NULL. */
-static const char *endpoint_of(const hr_s3 *s3, const hr_credentials *c)
+/* ---- targets ---- */
+
+static hr_status set_endpoint(hr_s3 *out, const char *chosen, hr_error *error)
 {
-    const char *chosen = env(s3->google ? "STORAGE_EMULATOR_HOST" : "AWS_ENDPOINT_URL_S3");
-    if (s3->google)
-        return chosen ? chosen : "https://storage.googleapis.com";
-    chosen = chosen ? chosen : env("AWS_ENDPOINT_URL");
-    return chosen ? chosen : c->endpoint[0] ? c->endpoint : NULL;
+    size_t size = strlen(chosen);
+    while (size > 0 && chosen[size - 1] == '/')
+        size--;
+    int n = snprintf(out->endpoint, sizeof(out->endpoint), "%s%.*s",
+                     size > 0 && !strstr(chosen, "://") ? "http://" : "", (int)HR_MIN(size, 4096),
+                     chosen);
+    if ((size_t)n >= sizeof(out->endpoint))
+        return hr_fail(error, HR_STATUS_LIMIT, "the name of the endpoint is too long");
+    return HR_STATUS_OK;
 }
+
+/* The environment is asked first; a profile is only read for what it lacks. */
+static hr_status resolve_amazon(hr_s3 *out, hr_error *error)
+{
+    const char *endpoint = env("AWS_ENDPOINT_URL_S3"), *region = env("AWS_REGION");
+    endpoint = endpoint ? endpoint : env("AWS_ENDPOINT_URL");
+    region = region ? region : env("AWS_DEFAULT_REGION");
+    hr_profile *p = NULL;
+    hr_status status = HR_STATUS_OK;
+    if (!endpoint || !region) {
+        if (!(p = hr_calloc(1, sizeof(*p), error)))
+            return HR_STATUS_NO_MEMORY;
+        status = hr_profile_read_chosen(p, error);
+        endpoint = endpoint ? endpoint : p->keys.endpoint;
+        region = region ? region : p->keys.region;
+    }
+    if (status == HR_STATUS_OK) {
+        snprintf(out->region, sizeof(out->region), "%s",
+                 hr_s3_is_region(region) ? region : "us-east-1");
+        status = set_endpoint(out, endpoint, error);
+    }
+    hr_free(p);
+    return status;
+}
+
+static hr_status resolve(hr_s3 *out, hr_error *error)
+{
+    if (!out->google)
+        return resolve_amazon(out, error);
+    const char *chosen = env("STORAGE_EMULATOR_HOST");
+    memcpy(out->region, "auto", sizeof("auto"));
+    return set_endpoint(out, chosen ? chosen : "https://storage.googleapis.com", error);
+}
+
+hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)
+{
+    *out = (hr_s3){.google = strncmp(uri, "gs://", 5) == 0};
+    const char *bucket = strstr(uri, "://") + 3;
+    size_t size = strcspn(bucket, "/");
+    for (size_t i = 0; i < size; i++)
+        if (!isalnum((unsigned char)bucket[i]) && !strchr("-_.", bucket[i]))
+            size = 0;
+    if (size == 0 || size >= sizeof(out->bucket))
+        return hr_fail(error, HR_STATUS_VALUE, "the URI does not begin with %s://bucket/",
+                       out->google ? "gs" : "s3");
+    memcpy(out->bucket, bucket, size);
+    HR_TRY(resolve(out, error));
+    out->key = hr_strdup(bucket[size] ? bucket + size + 1 : "", error);
+    return out->key ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr_s3_server(const hr_s3 *s3, char out[HR_S3_SERVER_SIZE])
+{
+    snprintf(out, HR_S3_SERVER_SIZE, "%s %s", s3->endpoint, s3->region);
+}
+
+/* ---- URLs ---- */
 
 /* Ports that a URL need not name are not part of the header. */
 static void drop_default_port(const char *url, char *host)
@@ -188,26 +240,19 @@ hr_status hr_s3_host(const char *url, char host[512], const char **path, hr_erro
 }
 
 /* Writes "https://host/path" to `url`. */
-static hr_status make_url(const hr_s3 *s3, const hr_credentials *c, const char *region,
-                          const char *key, char *url, hr_error *error)
+static hr_status make_url(const hr_s3 *s3, const char *region, const char *key, char *url,
+                          hr_error *error)
 {
-    const char *endpoint = endpoint_of(s3, c), *domain = "amazonaws.com";
     bool dotted = strchr(s3->bucket, '.') != NULL; /* such a name does not fit the certificate */
+    bool in_path = s3->endpoint[0] || dotted;
     char escaped[HR_S3_URL_SIZE / 2], base[600];
-    if (strncmp(region, "cn-", 3) == 0)
-        domain = "amazonaws.com.cn";
     if (!hr_s3_escape(key, true, escaped, sizeof(escaped)))
         return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
-    if (endpoint)
-        snprintf(base, sizeof(base), "%s%.512s", strstr(endpoint, "://") ? "" : "http://",
-                 endpoint);
+    if (s3->endpoint[0])
+        snprintf(base, sizeof(base), "%s", s3->endpoint);
     else
-        snprintf(base, sizeof(base), "https://%s%ss3.%s.%s", dotted ? "" : s3->bucket,
-                 dotted ? "" : ".", region, domain);
-    size_t size = strlen(base);
-    while (size > 0 && base[size - 1] == '/')
-        base[--size] = 0;
-    bool in_path = endpoint || dotted;
+        snprintf(base, sizeof(base), "https://%s%ss3.%s.amazonaws.com%s", dotted ? "" : s3->bucket,
+                 dotted ? "" : ".", region, strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
     int n = snprintf(url, HR_S3_URL_SIZE, "%s%s%s/%s", base, in_path ? "/" : "",
                      in_path ? s3->bucket : "", escaped);
     return n < 0 || n >= HR_S3_URL_SIZE ? hr_fail(error, HR_STATUS_LIMIT, "the name is too long")
@@ -237,8 +282,8 @@ static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call
 {
     char host[512], region[REGION_SIZE];
     const char *path = "";
-    region_of(s3, c, region);
-    HR_TRY(make_url(s3, c, region, key, url, error));
+    region_of(s3, region);
+    HR_TRY(make_url(s3, region, key, url, error));
     HR_TRY(hr_s3_host(url, host, &path, error));
     call->request.url = url;
     if (range)

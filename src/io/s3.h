@@ -12,15 +12,24 @@
 
 enum { HR_S3_URL_SIZE = 6144 };
 
+enum { HR_S3_REGION_SIZE = 64, HR_S3_SERVER_SIZE = 640 };
+
+/* A target: which object of which server. It is resolved once, so that all that is asked, signed
+ * and kept of an object is of one server. */
 typedef struct hr_s3 {
     bool google;
     char bucket[256];
-    char *key; /* as in the URI, not escaped */
+    char endpoint[520];             /* "https://host", where it was chosen; "": Amazon's */
+    char region[HR_S3_REGION_SIZE]; /* as chosen; servers may name another one */
+    char *key;                      /* as in the URI, not escaped */
 } hr_s3;
 
-/* Parses "s3://bucket/key" or "gs://bucket/key". */
+/* Parses "s3://bucket/key" or "gs://bucket/key", and looks into the environment and the profile for
+ * the server. */
 hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error);
 void hr_s3_fini(hr_s3 *s3);
+/* Describes the server in a key of a cache: the URI does not name it. */
+void hr_s3_server(const hr_s3 *s3, char out[HR_S3_SERVER_SIZE]);
 
 /* Sets the URL of a request, in `url` (HR_S3_URL_SIZE bytes), and adds its signature. `key` may be
  * "" and `query` is escaped, with its parameters in order; `range` is a header's value or NULL. */

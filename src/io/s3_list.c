@@ -11,6 +11,7 @@
 #define PAGE_SIZE ((size_t)8 << 20) /* of an answer: 1000 names of 1024 bytes, escaped */
 #define TOKEN_SIZE 1024
 #define PAGES_MAX 1000000
+#define EMPTY_MAX 1000 /* pages in a row without a name */
 
 /* ---- text ---- */
 
@@ -147,6 +148,10 @@ typedef struct listing {
     hr_net_call call;
     hr_s3 s3;
     char prefix[1280], token[TOKEN_SIZE];
+    char earlier[TOKEN_SIZE]; /* the token of page `mark`, the last power of two */
+    int32_t page, mark, empty;
+    hr_listed_fn found; /* the caller's */
+    void *context;
     char query[3 * 1280 + 3 * TOKEN_SIZE + 256], url[HR_S3_URL_SIZE];
 } listing;
 
@@ -178,10 +183,35 @@ static hr_status make_query(listing *l, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status list_pages(listing *l, char *page, hr_listed_fn found, void *context,
-                            hr_cancel *cancel, hr_error *error)
+static hr_status count_name(void *context, const char *name, bool is_folder, hr_error *error)
 {
-    for (int32_t i = 0; i < PAGES_MAX; i++) {
+    listing *l = context;
+    l->empty = 0;
+    return l->found(l->context, name, is_folder, error);
+}
+
+/* Fails if the pages lead nowhere. Tokens that repeat form a cycle, which passes through the token
+ * of a page again as soon as its length is at most the number of that page (Brent). */
+static hr_status check_progress(listing *l, hr_error *error)
+{
+    if (l->page > 0 && strcmp(l->token, l->earlier) == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the server sent the same continuation token for pages %d and %d of the "
+                       "listing, so that it would never end",
+                       (int)l->mark + 1, (int)l->page + 1);
+    if (l->page == 2 * l->mark || l->page == 0) {
+        l->mark = HR_MAX(l->page, 1);
+        memcpy(l->earlier, l->token, sizeof(l->earlier));
+    }
+    if (++l->empty > EMPTY_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "the server sent %d pages of the listing without a name", EMPTY_MAX);
+    return HR_STATUS_OK;
+}
+
+static hr_status list_pages(listing *l, char *page, hr_cancel *cancel, hr_error *error)
+{
+    for (l->page = 0; l->page < PAGES_MAX; l->page++) {
         HR_TRY(make_query(l, error));
         l->call = (hr_net_call){.request = {.body = page, .room = PAGE_SIZE - 1},
                                 .sign = sign,
@@ -189,9 +219,10 @@ static hr_status list_pages(listing *l, char *page, hr_listed_fn found, void *co
                                 .context = l};
         HR_TRY(hr_net_call_run(&l->call, cancel, error));
         page[l->call.request.size] = 0;
-        HR_TRY(hr_s3_parse_list(page, l->prefix, found, context, l->token, error));
+        HR_TRY(hr_s3_parse_list(page, l->prefix, count_name, l, l->token, error));
         if (!l->token[0])
             return HR_STATUS_OK;
+        HR_TRY(check_progress(l, error));
     }
     return hr_fail(error, HR_STATUS_LIMIT, "the listing has more than %d pages", PAGES_MAX);
 }
@@ -202,6 +233,10 @@ hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_canc
     listing *l = hr_calloc(1, sizeof(*l), error);
     char *page = hr_calloc(PAGE_SIZE, 1, error);
     hr_status status = l && page ? hr_s3_init(&l->s3, uri, error) : HR_STATUS_NO_MEMORY;
+    if (l) {
+        l->found = found;
+        l->context = context;
+    }
     if (status == HR_STATUS_OK) {
         size_t size = strlen(l->s3.key);
         while (size > 0 && l->s3.key[size - 1] == '/')
@@ -210,7 +245,7 @@ hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_canc
                          size > 0 ? "/" : "");
         status = n < 0 || (size_t)n >= sizeof(l->prefix)
                      ? hr_fail(error, HR_STATUS_LIMIT, "the name is too long")
-                     : list_pages(l, page, found, context, cancel, error);
+                     : list_pages(l, page, cancel, error);
     }
     if (l)
         hr_s3_fini(&l->s3);

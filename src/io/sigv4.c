@@ -104,6 +104,19 @@ void hr_sha256(const void *data, size_t size, uint8_t out[HR_SHA256_SIZE])
     sha256_end(&s, out);
 }
 
+static void to_hex(const uint8_t bytes[HR_SHA256_SIZE], char hex[HR_SHA256_TEXT])
+{
+    for (int i = 0; i < HR_SHA256_SIZE; i++)
+        sprintf(hex + (size_t)(2 * i), "%02x", bytes[i]);
+}
+
+void hr_sha256_text(const void *data, size_t size, char out[HR_SHA256_TEXT])
+{
+    uint8_t hash[HR_SHA256_SIZE];
+    hr_sha256(data, size, hash);
+    to_hex(hash, out);
+}
+
 void hr_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
                     uint8_t out[HR_SHA256_SIZE])
 {
@@ -142,12 +155,6 @@ static void add_header(sha256 *s, const char *name, const char *value)
     add(s, "\n");
 }
 
-static void to_hex(const uint8_t bytes[HR_SHA256_SIZE], char hex[2 * HR_SHA256_SIZE + 1])
-{
-    for (int i = 0; i < HR_SHA256_SIZE; i++)
-        sprintf(hex + (size_t)(2 * i), "%02x", bytes[i]);
-}
-
 /* The hash of the request in its canonical form. */
 static void hash_request(const hr_sigv4 *s, const char *date, const char *names, char *hex)
 {
@@ -175,7 +182,7 @@ static void hash_request(const hr_sigv4 *s, const char *date, const char *names,
 
 void hr_sigv4_sign(const hr_sigv4 *s, char date[17], char authorization[HR_SIGV4_SIZE])
 {
-    char names[96], scope[96], secret[256], text[256], hex[2 * HR_SHA256_SIZE + 1];
+    char names[96], scope[96], secret[256], text[256], hex[HR_SHA256_TEXT];
     uint8_t key[HR_SHA256_SIZE];
     struct tm tm;
     gmtime_r(&s->now, &tm);

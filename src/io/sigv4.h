@@ -12,9 +12,10 @@
 /* Of no bytes: the body of a GET. */
 #define HR_SHA256_NOTHING "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-enum { HR_SHA256_SIZE = 32, HR_SIGV4_SIZE = 512 };
+enum { HR_SHA256_SIZE = 32, HR_SHA256_TEXT = 2 * HR_SHA256_SIZE + 1, HR_SIGV4_SIZE = 512 };
 
 void hr_sha256(const void *data, size_t size, uint8_t out[HR_SHA256_SIZE]);
+void hr_sha256_text(const void *data, size_t size, char out[HR_SHA256_TEXT]); /* in hexadecimal */
 void hr_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
                     uint8_t out[HR_SHA256_SIZE]);
 

@@ -25,6 +25,8 @@ struct hr_object {
     const struct hr_storage *storage;
     int64_t size;
     uint64_t version; /* differs if the contents changed; 0: unknown */
+    const char
+        *server; /* which one was asked, if the path does not say it: part of keys; or NULL */
 };
 
 /* An entry of a folder: its name without the folder's. */

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* CRC-32C (Castagnoli): with the instruction that SSE 4.2 has for it, or with a table. */
+/* CRC-32C (Castagnoli): with the instruction that SSE 4.2 has for it, with that of ARMv8.1, or with
+ * a table. */
 #include "kernels/level.h"
 
 #include <string.h>
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#endif
 
 #if defined(__SSE4_2__)
 
@@ -57,10 +63,31 @@ static const uint32_t table[256] = {
     0xf36e6f75, 0x0105ec76, 0x12551f82, 0xe03e9c81, 0x34f4f86a, 0xc69f7b69, 0xd5cf889d, 0x27a40b9e,
     0x79b737ba, 0x8bdcb4b9, 0x988c474d, 0x6ae7c44e, 0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351};
 
+#if defined(__aarch64__) && defined(__linux__)
+/* Level `base` of aarch64 has this instruction only if the CPU says so. */
+#define HAS_CRC32 ((unsigned long)1 << 7) /* HWCAP_CRC32 */
+__attribute__((target("+crc"))) static uint32_t by_instruction(const uint8_t *p, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    uint64_t word;
+    for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
+        memcpy(&word, p, sizeof(word));
+        crc = __crc32cd(crc, word);
+    }
+    for (; size > 0; size--)
+        crc = __crc32cb(crc, *p++);
+    return ~crc;
+}
+#endif
+
 uint32_t HR_LEVELED(hr__crc32c)(const void *data, size_t size)
 {
     const uint8_t *p = data;
     uint32_t crc = UINT32_MAX;
+#if defined(__aarch64__) && defined(__linux__)
+    if (getauxval(AT_HWCAP) & HAS_CRC32)
+        return by_instruction(p, size);
+#endif
     for (; size > 0; size--)
         crc = crc >> 8 ^ table[(crc ^ *p++) & 255];
     return ~crc;

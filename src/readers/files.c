@@ -32,6 +32,21 @@ static hr_status fill_list(hr_files *f, const hr_files_args *args, const hr_list
     return HR_STATUS_OK;
 }
 
+/* A root has a folder per class. What is often given instead is one of these folders. */
+static hr_status fail_empty_root(const char *root, const hr_list_filter *filter, hr_error *error)
+{
+    hr_list_filter without = *filter;
+    hr_file_list list = {0};
+    without.labelled = false;
+    bool flat = hr_file_list_scan(&list, root, &without, NULL) == HR_STATUS_OK && list.count > 0;
+    hr_file_list_fini(&list);
+    return hr_fail(error, HR_STATUS_ERROR, "no files found in file_root '%s'%s", root,
+                   flat
+                       ? ": its files lie directly in it, but a folder per class is expected; give "
+                         "its parent as file_root, or the files as `files`"
+                       : "");
+}
+
 hr_status hr_files_find(hr_files *f, const hr_files_args *args, const hr_list_filter *filter,
                         hr_ints labels, hr_error *error)
 {
@@ -42,9 +57,9 @@ hr_status hr_files_find(hr_files *f, const hr_files_args *args, const hr_list_fi
         return HR_STATUS_OK;
     if (args->files.v)
         return hr_fail(error, HR_STATUS_ERROR, "no files: the list `files` is empty");
-    return hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
-                   args->file_list ? "file_list" : "file_root",
-                   args->file_list ? args->file_list : args->file_root);
+    if (!args->file_list)
+        return fail_empty_root(args->file_root, filter, error);
+    return hr_fail(error, HR_STATUS_ERROR, "no files found in file_list '%s'", args->file_list);
 }
 
 void hr_files_fini(hr_files *f)

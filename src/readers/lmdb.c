@@ -375,7 +375,9 @@ const char *hr_lmdb_name(const void *state, int64_t index, char *room, size_t si
 {
     const hr_lmdb *db = state;
     int64_t start = index > 0 ? db->key_end[index - 1] : 0, end = db->key_end[index];
-    snprintf(room, size, "%s at key %.*s", db->folders->v[hr_records_file(&db->values, index)],
+    char shown[HR_SHOWN_SIZE];
+    const char *folder = db->folders->v[hr_records_file(&db->values, index)];
+    snprintf(room, size, "%s at key %.*s", hr_shown_name(folder, shown, sizeof(shown)),
              (int)HR_MIN(end - start, INT32_MAX), db->keys + start);
     return room;
 }

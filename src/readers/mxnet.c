@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shown.h"
 #include "headrace/operator.h"
 
 #define MAGIC 0xced7230au
@@ -218,7 +219,8 @@ static const char *mxnet_name(const void *state, int64_t index, char *room, size
 {
     const mxnet_state *s = state;
     int32_t file = file_at(s, s->start[index]);
-    snprintf(room, size, "%s at index %lld", s->path->v[file],
+    char shown[HR_SHOWN_SIZE];
+    snprintf(room, size, "%s at index %lld", hr_shown_name(s->path->v[file], shown, sizeof(shown)),
              (long long)(s->start[index] - s->file_start[file]));
     return room;
 }

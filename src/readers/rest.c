@@ -142,7 +142,7 @@ hr_status hr_sampler_resplit(hr_sampler *s, int64_t position, const hr_sampler_a
     s->first_epoch = next;
     s->args.num_shards = args->num_shards;
     s->args.shard_id = args->shard_id;
-    s->split = (hr_split){args->num_shards, HR_MAX(chunk, 1)};
+    s->split = (hr_sampler_split){args->num_shards, HR_MAX(chunk, 1)};
     s->batch_size = batch_size;
     return HR_STATUS_OK;
 }

@@ -170,7 +170,7 @@ static int64_t shuffle(const hr_sampler *s, int64_t chunk, uint64_t key, int64_t
 }
 
 /* Entry number `offset` of a shard of an epoch. */
-static int64_t entry_at(const hr_sampler *s, hr_split split, int64_t epoch, int64_t shard,
+static int64_t entry_at(const hr_sampler *s, hr_sampler_split split, int64_t epoch, int64_t shard,
                         int64_t offset)
 {
     int64_t start = hr__sampler_shard_start(s->count, shard, split.shards);

@@ -11,22 +11,22 @@
 
 #include "readers/selection.h"
 
-typedef struct hr_split { /* how an epoch is split and shuffled */
+typedef struct hr_sampler_split { /* how an epoch is split and shuffled */
     int32_t shards;
     int64_t chunk; /* items that are read one after the other; 1: none */
-} hr_split;
+} hr_sampler_split;
 
 /* A part of a rest: entries that follow one another in one shard of an epoch. */
 typedef struct hr_rest_part {
     int64_t end; /* of the part in the rest */
     int64_t epoch, shard, offset;
-    hr_split split; /* of this epoch */
+    hr_sampler_split split; /* of this epoch */
 } hr_rest_part;
 
 typedef struct hr_sampler {
     hr_sampler_args args;
     int64_t count; /* items of an epoch on all shards */
-    hr_split split;
+    hr_sampler_split split;
     const hr_selection *selection; /* which items these are; NULL: 0 .. count - 1 */
     int32_t batch_size;
     uint64_t key;        /* of the shuffle */

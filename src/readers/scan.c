@@ -85,6 +85,31 @@ void hr_scan_window_fini(hr_scan_window *w)
     *w = (hr_scan_window){0};
 }
 
+const char *hr_scan_compression(hr_scan_window *w)
+{
+    enum { SIZE = 6 };
+    static const struct {
+        const char *name, *magic;
+        size_t size;
+    } known[] = {{"gzip", "\x1f\x8b", 2},
+                 {"zlib", "\x78\x01", 2},
+                 {"zlib", "\x78\x9c", 2},
+                 {"zlib", "\x78\xda", 2},
+                 {"bzip2", "BZh", 3},
+                 {"xz", "\xfd\x37zXZ", 6},
+                 {"zstd", "\x28\xb5\x2f\xfd", 4},
+                 {"lz4", "\x04\x22\x4d\x18", 4},
+                 {"zip", "PK\x03\x04", 4}};
+    hr_error ignored = {0};
+    if (hr_object_size(w->object) < SIZE)
+        return NULL;
+    const uint8_t *start = hr_scan_bytes(w, 0, SIZE, &ignored);
+    for (size_t i = 0; start && i < HR_COUNT_OF(known); i++)
+        if (memcmp(start, known[i].magic, known[i].size) == 0)
+            return known[i].name;
+    return NULL;
+}
+
 /* ---- files ---- */
 
 typedef struct job {
@@ -103,7 +128,8 @@ static hr_status scan_file(const job *j, int32_t i, hr_error *error)
 {
     hr_object *object;
     HR_TRY(hr_object_open(&object, NULL, j->paths->v[i], NULL, error));
-    const hr_scan_source source = {j->paths->v[i], j->scanner->kind, object->size, object->version};
+    const hr_scan_source source = {j->paths->v[i], object->server, j->scanner->kind, object->size,
+                                   object->version};
     hr_scan *scan = &j->scans[i];
     hr_status status = HR_STATUS_OK;
     if (hr_scan_cache_load(j->cache, &source, scan) && !j->scanner->valid(scan, object->size)) {

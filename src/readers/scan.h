@@ -18,7 +18,7 @@ typedef struct hr_scan {
 hr_status hr_scan_add(hr_scan *scan, const void *data, size_t size, hr_error *error);
 
 typedef struct hr_scanner {
-    const char *kind; /* names the form of the result, with a version: "tar 1" */
+    const char *kind; /* names the form of the result, with a version: "tar 2" */
     /* May run on any thread. Errors do not name the file. */
     hr_status (*scan)(hr_object *object, hr_scan *out, hr_error *error);
     /* Whether `scan` can have made this from a file of this size. It comes from a cache file, so
@@ -49,5 +49,8 @@ typedef struct hr_scan_window {
  * read. Reads far ahead only if the steps are small. */
 const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_error *error);
 void hr_scan_window_fini(hr_scan_window *w);
+/* The compression that the first bytes of the file are those of ("gzip"), or NULL. For messages
+ * about a file that is not what it should be; what was in the window is gone. */
+const char *hr_scan_compression(hr_scan_window *w);
 
 #endif

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "io/private_file.h"
+#include "io/sigv4.h"
 
 #define MAX_PATH_SIZE 4096
 #define LEAST_SIZE ((int64_t)1 << 20)  /* smaller files are scanned as fast as a result is read */
 #define MOST_BYTES ((uint64_t)1 << 32) /* of a result */
-#define MAGIC UINT64_C(0x31304e4143535248) /* "HRSCAN01" */
+#define MAGIC UINT64_C(0x32304e4143535248) /* "HRSCAN02" */
 
 /* A cache file consists of this header, the key and the result. */
 typedef struct header {
@@ -68,17 +69,20 @@ void hr_scan_cache_close(int folder)
 
 /* ---- results ---- */
 
-/* What a result belongs to, but for the version: "KIND PATH". The file's name is its hash. */
-static bool key_of(const hr_scan_source *source, char *key, size_t size, char name[32])
+/* What a result belongs to, but for the version: a hash, because a path may contain a password. The
+ * file has it as its key and, shortened, as its name. */
+static bool key_of(const hr_scan_source *source, char key[HR_SHA256_TEXT], char name[32])
 {
-    char folder[MAX_PATH_SIZE] = "";
+    char folder[MAX_PATH_SIZE] = "", text[2 * MAX_PATH_SIZE];
     bool whole = source->path[0] == '/' || strstr(source->path, "://");
     if (!whole && !getcwd(folder, sizeof(folder)))
         return false;
-    int n = snprintf(key, size, "%s %s%s%s", source->kind, folder, whole ? "" : "/", source->path);
-    if (n < 0 || (size_t)n >= size)
+    int n = snprintf(text, sizeof(text), "%s %s %s%s%s", source->kind,
+                     source->server ? source->server : "", folder, whole ? "" : "/", source->path);
+    if (n < 0 || (size_t)n >= sizeof(text))
         return false;
-    snprintf(name, 32, "%016llx.scan", (unsigned long long)hr_sum(key, (size_t)n));
+    hr_sha256_text(text, (size_t)n, key);
+    snprintf(name, 32, "%.16s.scan", key);
     return true;
 }
 
@@ -86,7 +90,7 @@ static bool load_from(int fd, const hr_scan_source *source, const char *key, hr_
 {
     header h;
     struct stat st;
-    char found[2 * MAX_PATH_SIZE];
+    char found[HR_SHA256_TEXT];
     size_t key_size = strlen(key);
     if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h), 0) || h.magic != MAGIC ||
         h.version != source->version || h.size != source->size || h.key_size != key_size ||
@@ -105,9 +109,9 @@ static bool load_from(int fd, const hr_scan_source *source, const char *key, hr_
 
 bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
 {
-    char key[2 * MAX_PATH_SIZE], name[32];
+    char key[HR_SHA256_TEXT], name[32];
     if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
-        !key_of(source, key, sizeof(key), name))
+        !key_of(source, key, name))
         return false;
     int fd = hr_private_file_open(folder, name);
     if (fd < 0)
@@ -119,9 +123,9 @@ bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
 
 void hr_scan_cache_store(int folder, const hr_scan_source *source, const hr_scan *scan)
 {
-    char key[2 * MAX_PATH_SIZE], name[32];
+    char key[HR_SHA256_TEXT], name[32];
     if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
-        scan->size > MOST_BYTES || !key_of(source, key, sizeof(key), name))
+        scan->size > MOST_BYTES || !key_of(source, key, name))
         return;
     header h = {MAGIC,       source->version, source->size,
                 strlen(key), scan->size,      hr_sum(scan->data, scan->size)};

@@ -10,7 +10,8 @@
 #include "readers/scan.h"
 
 typedef struct hr_scan_source { /* what a result belongs to */
-    const char *path, *kind;
+    const char *path, *server;  /* `server`: hr_object's */
+    const char *kind;
     int64_t size;
     uint64_t version;
 } hr_scan_source;

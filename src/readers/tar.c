@@ -11,6 +11,19 @@
 enum { NAME = 0, NAME_SIZE = 100, SIZE = 124, SIZE_SIZE = 12, SUM = 148, SUM_SIZE = 8, TYPE = 156 };
 enum { MAGIC = 257, EXTENDED = 482, MORE = 504, PREFIX = 345, PREFIX_SIZE = 155 };
 
+const char *hr_tar_kind_advice(hr_tar_kind kind)
+{
+    static const char *const advice[HR_TAR_KINDS] = {
+        "can be read",
+        "is a sparse file, which is not supported: write the archive without --sparse (-S)",
+        "is a hard link: write the archive with tar's option --hard-dereference",
+        "is a symbolic link: write the archive with tar's option --dereference (-h)",
+        "is a device or a named pipe, not a file",
+        "is continued from another volume: join the volumes of the archive first",
+        "has a type that is not supported: write the archive with GNU tar or Python's tarfile"};
+    return advice[kind];
+}
+
 void hr_tar_init(hr_tar *tar, hr_object *object)
 {
     *tar = (hr_tar){.window.object = object, .next.size = -1, .all.size = -1};
@@ -19,6 +32,7 @@ void hr_tar_init(hr_tar *tar, hr_object *object)
 static void extended_reset(hr_tar_extended *x)
 {
     hr_free(x->path);
+    hr_free(x->sparse_path);
     *x = (hr_tar_extended){.size = -1};
 }
 
@@ -82,14 +96,16 @@ static bool sum_right(const uint8_t *block)
 
 /* ---- extended headers ---- */
 
-static hr_status set_path(hr_tar_extended *x, const uint8_t *text, size_t size, hr_error *error)
+/* An empty path takes back what an earlier header said. */
+static hr_status set_path(char **to, const uint8_t *text, size_t size, hr_error *error)
 {
-    char *path = hr_calloc(size + 1, 1, error);
-    if (!path)
+    char *path = NULL;
+    if (size > 0 && !(path = hr_calloc(size + 1, 1, error)))
         return HR_STATUS_NO_MEMORY;
-    memcpy(path, text, size);
-    hr_free(x->path);
-    x->path = path;
+    if (path)
+        memcpy(path, text, size);
+    hr_free(*to);
+    *to = path;
     return HR_STATUS_OK;
 }
 
@@ -116,6 +132,14 @@ static bool is_key(const uint8_t *key, size_t size, const char *name)
     return size == strlen(name) && memcmp(key, name, size) == 0;
 }
 
+/* Whether a key of a pax header says that the data have holes: GNU tar, Solaris, star. */
+static bool is_sparse(const uint8_t *key, size_t size)
+{
+    static const char gnu[] = "GNU.sparse.";
+    return (size > sizeof(gnu) - 1 && memcmp(key, gnu, sizeof(gnu) - 1) == 0) ||
+           is_key(key, size, "SUN.holesdata") || is_key(key, size, "SCHILY.realsize");
+}
+
 static bool decimal(const uint8_t *text, size_t size, int64_t *out)
 {
     *out = 0;
@@ -137,20 +161,66 @@ static hr_status parse_pax(hr_tar_extended *x, const uint8_t *text, size_t size,
         const uint8_t *value = key + key_size + 1;
         size_t value_size = (size_t)(text + at + length - 1 - value);
         if (is_key(key, key_size, "path"))
-            HR_TRY(set_path(x, value, value_size, error));
+            HR_TRY(set_path(&x->path, value, value_size, error));
         else if (is_key(key, key_size, "size") && !decimal(value, value_size, &x->size))
             return hr_fail(error, HR_STATUS_CORRUPT, "a pax header has a size that is no number");
-        else if (is_key(key, key_size, "GNU.sparse.major") ||
-                 is_key(key, key_size, "GNU.sparse.map"))
-            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "it contains a sparse file");
+        else if (is_key(key, key_size, "GNU.sparse.name"))
+            HR_TRY(set_path(&x->sparse_path, value, value_size, error));
+        x->sparse = x->sparse || is_sparse(key, key_size);
     }
     return HR_STATUS_OK;
 }
 
 /* ---- members ---- */
 
+/* What a type of a header stands for, and whether data follow it: the size of links and devices
+ * means nothing. */
+typedef enum role {
+    ROLE_MEMBER,
+    ROLE_FOLDER,
+    ROLE_NEXT, /* describes the next member */
+    ROLE_ALL,  /* describes all further members */
+    ROLE_NAME, /* is the name of the next member (GNU) */
+    ROLE_SKIP  /* the target of a link (GNU), the label of a volume */
+} role;
+
+typedef struct meaning {
+    uint8_t type;
+    role role;
+    hr_tar_kind kind;
+    bool data;
+} meaning;
+
+static meaning meaning_of(uint8_t type)
+{
+    static const meaning known[] = {
+        {'0', ROLE_MEMBER, HR_TAR_KIND_FILE, true},
+        {0, ROLE_MEMBER, HR_TAR_KIND_FILE, true},
+        {'7', ROLE_MEMBER, HR_TAR_KIND_FILE, true},
+        {'1', ROLE_MEMBER, HR_TAR_KIND_HARD_LINK, false},
+        {'2', ROLE_MEMBER, HR_TAR_KIND_SYMBOLIC_LINK, false},
+        {'3', ROLE_MEMBER, HR_TAR_KIND_DEVICE, false},
+        {'4', ROLE_MEMBER, HR_TAR_KIND_DEVICE, false},
+        {'5', ROLE_FOLDER, HR_TAR_KIND_FILE, false},
+        {'6', ROLE_MEMBER, HR_TAR_KIND_DEVICE, false},
+        {'D', ROLE_FOLDER, HR_TAR_KIND_FILE, true}, /* with a list of its contents */
+        {'S', ROLE_MEMBER, HR_TAR_KIND_SPARSE, true},
+        {'M', ROLE_MEMBER, HR_TAR_KIND_CONTINUED, true},
+        {'V', ROLE_SKIP, HR_TAR_KIND_FILE, true},
+        {'K', ROLE_SKIP, HR_TAR_KIND_FILE, true},
+        {'L', ROLE_NAME, HR_TAR_KIND_FILE, true},
+        {'x', ROLE_NEXT, HR_TAR_KIND_FILE, true},
+        {'X', ROLE_NEXT, HR_TAR_KIND_FILE, true}, /* of Solaris */
+        {'g', ROLE_ALL, HR_TAR_KIND_FILE, true},
+    };
+    for (size_t i = 0; i < HR_COUNT_OF(known); i++)
+        if (known[i].type == type)
+            return known[i];
+    return (meaning){type, ROLE_MEMBER, HR_TAR_KIND_UNKNOWN, true};
+}
+
 /* Reads the data of a header that describes other members. */
-static hr_status read_extended(hr_tar *tar, uint8_t type, int64_t size, hr_error *error)
+static hr_status read_extended(hr_tar *tar, role what, int64_t size, hr_error *error)
 {
     if (size > MAX_EXTENDED)
         return hr_fail(error, HR_STATUS_LIMIT, "an extended header has %lld bytes, more than %lld",
@@ -158,15 +228,17 @@ static hr_status read_extended(hr_tar *tar, uint8_t type, int64_t size, hr_error
     const uint8_t *text = hr_scan_bytes(&tar->window, tar->at + BLOCK, (size_t)size, error);
     if (!text)
         return HR_STATUS_CORRUPT;
-    if (type == 'L')
-        return set_path(&tar->next, text, strnlen((const char *)text, (size_t)size), error);
-    return parse_pax(type == 'g' ? &tar->all : &tar->next, text, (size_t)size, error);
+    if (what == ROLE_NAME)
+        return set_path(&tar->next.path, text, strnlen((const char *)text, (size_t)size), error);
+    return parse_pax(what == ROLE_ALL ? &tar->all : &tar->next, text, (size_t)size, error);
 }
 
 static const char *member_name(hr_tar *tar, const uint8_t *block)
 {
-    if (tar->next.path || tar->all.path)
-        return tar->next.path ? tar->next.path : tar->all.path;
+    const hr_tar_extended *const said[] = {&tar->next, &tar->all};
+    for (size_t i = 0; i < HR_COUNT_OF(said); i++)
+        if (said[i]->path || said[i]->sparse_path)
+            return said[i]->sparse_path ? said[i]->sparse_path : said[i]->path;
     size_t size = 0;
     if (memcmp(block + MAGIC, "ustar", 6) == 0) { /* GNU's magic is "ustar " */
         size = strnlen((const char *)block + PREFIX, PREFIX_SIZE);
@@ -180,6 +252,22 @@ static const char *member_name(hr_tar *tar, const uint8_t *block)
     return tar->name;
 }
 
+/* `complete`: there is a whole block at tar->at. */
+static hr_status fail_header(hr_tar *tar, bool complete, hr_error *error)
+{
+    const char *format = tar->at == 0 ? hr_scan_compression(&tar->window) : NULL;
+    if (format)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "it is compressed (%s), so that its members cannot be found by their "
+                       "offsets: decompress the archive, or write it without compression",
+                       format);
+    if (!complete)
+        return HR_STATUS_CORRUPT;
+    return hr_fail(error, HR_STATUS_CORRUPT,
+                   "it is not a tar archive, or a damaged one: there is no header at byte %lld",
+                   (long long)tar->at);
+}
+
 /* The header at tar->at; NULL without an error at the end of the archive. */
 static const uint8_t *header_at(hr_tar *tar, hr_error *error, hr_status *status)
 {
@@ -187,30 +275,17 @@ static const uint8_t *header_at(hr_tar *tar, hr_error *error, hr_status *status)
     *status = HR_STATUS_OK;
     for (int32_t zeros = 0; tar->at < size; tar->at += BLOCK) {
         const uint8_t *block = hr_scan_bytes(&tar->window, tar->at, BLOCK, error);
-        if (!block) {
-            *status = HR_STATUS_CORRUPT;
-            return NULL;
-        }
-        if (is_zero(block)) {
+        if (block && is_zero(block)) {
             if (++zeros == 2)
                 return NULL;
             continue;
         }
-        if (sum_right(block))
+        if (block && sum_right(block))
             return block;
-        *status = hr_fail(error, HR_STATUS_CORRUPT,
-                          "it is not a tar archive, or a damaged one: there is no header at byte "
-                          "%lld",
-                          (long long)tar->at);
+        *status = fail_header(tar, block != NULL, error);
         return NULL;
     }
     return NULL;
-}
-
-/* Whether members of this type have data. The size of links and devices means nothing. */
-static bool has_data(uint8_t type)
-{
-    return !(type >= '1' && type <= '6');
 }
 
 /* Skips the blocks with the map of a sparse file (GNU). */
@@ -226,32 +301,36 @@ static hr_status skip_map(hr_tar *tar, bool more, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Steps over one header and its data. `*found`: it is a regular file, described in `out`. */
+/* Steps over one header and its data. `*found`: it is a member, described in `out`. */
 static hr_status step(hr_tar *tar, const uint8_t *block, hr_tar_member *out, bool *found,
                       hr_error *error)
 {
-    const uint8_t type = block[TYPE];
-    const bool extended = type == 'x' || type == 'g' || type == 'L' || type == 'K';
-    int64_t size = number(block + SIZE, SIZE_SIZE);
-    if (!extended && (tar->next.size >= 0 || tar->all.size >= 0))
-        size = tar->next.size >= 0 ? tar->next.size : tar->all.size;
-    if (!has_data(type))
-        size = 0;
+    const meaning m = meaning_of(block[TYPE]);
+    const hr_tar_extended *said = tar->next.size >= 0 ? &tar->next : &tar->all;
+    const bool of_member = m.role == ROLE_MEMBER || m.role == ROLE_FOLDER;
+    int64_t size = m.data ? number(block + SIZE, SIZE_SIZE) : 0;
+    if (of_member && m.data && said->size >= 0)
+        size = said->size;
     out->name = member_name(tar, block);
+    out->kind = m.kind;
+    if (m.kind == HR_TAR_KIND_FILE && (tar->next.sparse || tar->all.sparse))
+        out->kind = HR_TAR_KIND_SPARSE;
     size_t length = strlen(out->name);
-    *found =
-        (type == '0' || type == '7' || type == 0) && length > 0 && out->name[length - 1] != '/';
-    if (type == 'S')
+    *found = m.role == ROLE_MEMBER && length > 0 && out->name[length - 1] != '/';
+    if (m.kind == HR_TAR_KIND_SPARSE)
         HR_TRY(skip_map(tar, block[EXTENDED], error));
-    out->offset = tar->at + BLOCK;
-    out->size = size;
-    if (size < 0 || size > hr_object_size(tar->window.object) - out->offset)
+    int64_t offset = tar->at + BLOCK;
+    if (size < 0 || size > hr_object_size(tar->window.object) - offset)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "it is cut off or damaged: the member at byte %lld does not fit in it",
                        (long long)tar->at);
-    if (extended && type != 'K')
-        HR_TRY(read_extended(tar, type, size, error));
-    tar->at = out->offset + size + (BLOCK - 1) - (size + BLOCK - 1) % BLOCK;
+    out->offset = out->kind == HR_TAR_KIND_FILE ? offset : 0;
+    out->size = out->kind == HR_TAR_KIND_FILE ? size : 0;
+    if (m.role == ROLE_NAME || m.role == ROLE_NEXT || m.role == ROLE_ALL)
+        HR_TRY(read_extended(tar, m.role, size, error));
+    else if (of_member && !*found)
+        extended_reset(&tar->next); /* it was a folder's */
+    tar->at = offset + size + (BLOCK - 1) - (size + BLOCK - 1) % BLOCK;
     return HR_STATUS_OK;
 }
 
@@ -259,19 +338,14 @@ hr_status hr_tar_next(hr_tar *tar, hr_tar_member *out, bool *end, hr_error *erro
 {
     *end = false;
     extended_reset(&tar->next); /* the last member's */
-    for (;;) {
+    for (bool found = false; !found;) {
         hr_status status;
-        bool found;
         const uint8_t *block = header_at(tar, error, &status);
         if (!block) {
             *end = status == HR_STATUS_OK;
             return status;
         }
-        const uint8_t type = block[TYPE];
         HR_TRY(step(tar, block, out, &found, error));
-        if (found)
-            return HR_STATUS_OK;
-        if (type != 'x' && type != 'L' && type != 'K' && type != 'g')
-            extended_reset(&tar->next);
     }
+    return HR_STATUS_OK;
 }

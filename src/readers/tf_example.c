@@ -177,13 +177,10 @@ static hr_status put_absent(const hr_tf_feature *f, bool fill, hr_arena *arena, 
     return make_numbers(f, f->shape, f->volume, 0, arena, out, error);
 }
 
-static hr_status put_string(const hr_tf_feature *f, hr_wire *feature, hr_tf_kind kind,
-                            const hr_tensor *payload, hr_arena *arena, hr_tensor *out,
-                            hr_error *error)
+static hr_status put_string(const hr_tf_feature *f, hr_wire *feature, const hr_tensor *payload,
+                            hr_arena *arena, hr_tensor *out, hr_error *error)
 {
     hr_wire text;
-    if (kind != HR_TF_KIND_STRING && kind != HR_TF_KIND_NONE)
-        return hr_fail(error, HR_STATUS_ERROR, "it contains %s, not strings", kind_names[kind]);
     if (!first_string(feature, &text))
         return fail_damaged(payload, feature, error);
     if (!text.at)
@@ -195,7 +192,28 @@ static hr_status put_string(const hr_tf_feature *f, hr_wire *feature, hr_tf_kind
     return HR_STATUS_OK;
 }
 
-/* A list of another kind counts as an empty one. */
+/* Fails if the list of a feature has values of another kind than was asked for. Without values, a
+ * list has no kind that matters. */
+static hr_status check_kind(const hr_tf_feature *f, hr_wire *feature, hr_tf_kind kind,
+                            const hr_tensor *payload, hr_error *error)
+{
+    hr_wire text = {0};
+    int64_t count = 0;
+    bool good = true;
+    if (kind == f->kind || kind == HR_TF_KIND_NONE)
+        return HR_STATUS_OK;
+    if (kind == HR_TF_KIND_STRING)
+        good = first_string(feature, &text);
+    else
+        good = take_numbers(feature, kind, NULL, &count);
+    if (!good)
+        return fail_damaged(payload, feature, error);
+    if (text.at || count > 0)
+        return hr_fail(error, HR_STATUS_ERROR, "it contains %s, not %s", kind_names[kind],
+                       kind_names[f->kind]);
+    return HR_STATUS_OK;
+}
+
 static hr_status put_numbers(const hr_tf_feature *f, hr_wire *feature, hr_tf_kind kind,
                              const hr_tensor *payload, hr_arena *arena, hr_tensor *out,
                              hr_error *error)
@@ -228,8 +246,10 @@ static hr_status put_feature(const hr_tf_reading *r, int32_t k, hr_wire feature,
     hr_tf_kind kind = find_list(&feature);
     if (feature.bad)
         return fail_damaged(payload, &feature, error);
+    hr_wire again = feature;
+    HR_TRY(check_kind(f, &again, kind, payload, error));
     if (f->kind == HR_TF_KIND_STRING)
-        return put_string(f, &feature, kind, payload, arena, out, error);
+        return put_string(f, &feature, payload, arena, out, error);
     return put_numbers(f, &feature, kind, payload, arena, out, error);
 }
 

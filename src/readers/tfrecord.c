@@ -41,8 +41,9 @@ static const hr_arg_def tfrecord_arg_defs[] = {
            "`tfrecord.VarLenFeature`: kind, shape, type, default.",
            .form = "{str: ('fixed' | 'var', [int], 'string' | 'float32' | 'int64', "
                    "int | float | str)}"),
-    HR_ARG(tfrecord_args, check_crc, BOOL, 0, "False",
-           "Verify the checksums of every record that is read."),
+    HR_ARG(tfrecord_args, check_crc, BOOL, 0, "True",
+           "Verify the checksum of the payload of every record that is read. The checksum of its "
+           "length is always verified."),
     HR_ARG(tfrecord_args, fill_missing, BOOL, 0, "False",
            "Give a feature that a record lacks the number of dimensions that it has in others: "
            "the shape of FixedLenFeature, filled with the default; no values for VarLenFeature; "
@@ -139,6 +140,28 @@ static hr_status tfrecord_check(const void *args, const hr_given *given, hr_erro
 
 /* ---- finding records ---- */
 
+/* Checksums are stored rotated and with a constant added, because data may contain checksums. */
+static bool crc_matches(const hr_kernels *kernels, const uint8_t *data, size_t size)
+{
+    uint32_t stored, crc = kernels->crc32c(data, size);
+    memcpy(&stored, data + size, sizeof(stored));
+    return stored == (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static hr_status fail_length(hr_scan_window *window, int64_t offset, hr_error *error)
+{
+    const char *format = offset == 0 ? hr_scan_compression(window) : NULL;
+    if (format)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "it is compressed (%s), so that its records cannot be found by their "
+                       "offsets: decompress the file, or write it without compression",
+                       format);
+    return hr_fail(error, HR_STATUS_CORRUPT,
+                   "at offset %lld the checksum of the record's length is wrong: the file is "
+                   "damaged, compressed, or not a TFRecord file",
+                   (long long)offset);
+}
+
 /* The record at an offset of a file that ends at `end`. */
 static hr_status scan_record(hr_scan_window *window, hr_record *record, int64_t end,
                              hr_error *error)
@@ -152,10 +175,12 @@ static hr_status scan_record(hr_scan_window *window, hr_record *record, int64_t 
     if (!head)
         return HR_STATUS_IO;
     memcpy(&size, head, sizeof(size));
+    if (!crc_matches(hr_kernels_get(HR_CPU_LEVEL_BASE), head, sizeof(size)))
+        return fail_length(window, record->offset, error);
     if (size > (uint64_t)left)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the record at offset %lld has a length of %llu bytes, but the file has "
-                       "only %lld more: it was cut off, is compressed, or is not a TFRecord file",
+                       "only %lld more: it was cut off",
                        (long long)record->offset, (unsigned long long)size, (long long)left);
     record->size = (int64_t)size + FRAME;
     return HR_STATUS_OK;
@@ -188,7 +213,7 @@ static bool scan_valid(const hr_scan *scan, int64_t size)
     return scan->size % sizeof(*records) == 0 && at == size;
 }
 
-static const hr_scanner scanner = {"tfrecord 1", scan_records, scan_valid};
+static const hr_scanner scanner = {"tfrecord 2", scan_records, scan_valid};
 
 static hr_status find_by_scan(tfrecord_state *s, const hr_strings *paths, hr_error *error)
 {
@@ -313,7 +338,9 @@ static const char *tfrecord_name(const void *state, int64_t index, char *room, s
 {
     const tfrecord_state *s = state;
     hr_span span = hr_records_span(&s->table, index);
-    snprintf(room, size, "%s at index %lld", span.path, (long long)span.offset);
+    char shown[HR_SHOWN_SIZE];
+    snprintf(room, size, "%s at index %lld", hr_shown_name(span.path, shown, sizeof(shown)),
+             (long long)span.offset);
     return room;
 }
 
@@ -324,14 +351,6 @@ static hr_status tfrecord_locate(const void *state, int64_t index, hr_span *span
     spans[0] = hr_records_span(&((const tfrecord_state *)state)->table, index);
     *count = 1;
     return HR_STATUS_OK;
-}
-
-/* Checksums are stored rotated and with a constant added, because data may contain checksums. */
-static bool crc_matches(const hr_kernels *kernels, const uint8_t *data, size_t size)
-{
-    uint32_t stored, crc = kernels->crc32c(data, size);
-    memcpy(&stored, data + size, sizeof(stored));
-    return stored == (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
 static hr_status tfrecord_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
@@ -347,12 +366,14 @@ static hr_status tfrecord_emit(hr_op_call *c, int64_t index, const hr_tensor *by
                        "the index gives the record %lld bytes, but a record has at least %d",
                        (long long)left + FRAME, FRAME);
     memcpy(&size, data, sizeof(size));
-    if (size > (uint64_t)left)
+    if (!crc_matches(c->kernels, data, sizeof(size)))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the record has a length of %llu bytes, but only %lld belong to it",
+                       "the checksum of the record's length is wrong: the file is damaged, or no "
+                       "record begins at this offset");
+    if (size != (uint64_t)left)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the payload has %llu bytes, but by the index it has %lld",
                        (unsigned long long)size, (long long)left);
-    if (s->check_crc && !crc_matches(c->kernels, data, sizeof(size)))
-        return hr_fail(error, HR_STATUS_CORRUPT, "the checksum of the record's length is wrong");
     if (s->check_crc && !crc_matches(c->kernels, data + HEAD, (size_t)size))
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the checksum of the payload, %llu bytes, is "

@@ -195,7 +195,9 @@ const char *hr_video_reader_name(const void *state, int64_t index, char *room, s
     const part *p = part_of(r, index);
     int64_t first =
         hr_video_sequence_frame(&r->wish.sequences, p->end - p->start, index - p->first, 0);
-    snprintf(room, size, "%s: frame %lld", r->paths[p->file], (long long)(p->start + first));
+    char shown[HR_SHOWN_SIZE];
+    snprintf(room, size, "%s: frame %lld", hr_shown_name(r->paths[p->file], shown, sizeof(shown)),
+             (long long)(p->start + first));
     return room;
 }
 

@@ -6,19 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers/tar.h"
-
 #define BLOCK 512
 #define MAX_COMPONENTS 1024 /* of a sample in an index */
 
-/* ---- scans: per member its offset, size and size of the name, and the name ---- */
+/* ---- scans: per member its offset, size, kind and size of the name, and the name ---- */
 
 typedef struct record {
     int64_t offset, size;
-    uint32_t name_size;
+    uint32_t kind, name_size;
 } record;
-
-#define RECORD_SIZE (2 * sizeof(int64_t) + sizeof(uint32_t)) /* without padding */
 
 static hr_status scan_members(hr_object *object, hr_scan *out, hr_error *error)
 {
@@ -31,8 +27,8 @@ static hr_status scan_members(hr_object *object, hr_scan *out, hr_error *error)
         status = hr_tar_next(&tar, &m, &end, error);
         if (status != HR_STATUS_OK || end)
             break;
-        record r = {m.offset, m.size, (uint32_t)strlen(m.name)};
-        status = hr_scan_add(out, &r, RECORD_SIZE, error);
+        record r = {m.offset, m.size, (uint32_t)m.kind, (uint32_t)strlen(m.name)};
+        status = hr_scan_add(out, &r, sizeof(r), error);
         if (status == HR_STATUS_OK)
             status = hr_scan_add(out, m.name, r.name_size, error);
         if (status != HR_STATUS_OK)
@@ -45,13 +41,13 @@ static hr_status scan_members(hr_object *object, hr_scan *out, hr_error *error)
 bool hr_wds_member_at(const hr_scan *scan, size_t *at, hr_wds_member *out)
 {
     record r;
-    if (scan->size - *at < RECORD_SIZE)
+    if (scan->size - *at < sizeof(r))
         return false;
-    memcpy(&r, scan->data + *at, RECORD_SIZE);
-    *at += RECORD_SIZE;
-    if (scan->size - *at < r.name_size)
+    memcpy(&r, scan->data + *at, sizeof(r));
+    *at += sizeof(r);
+    if (scan->size - *at < r.name_size || r.kind >= HR_TAR_KINDS)
         return false;
-    *out = (hr_wds_member){r.offset, r.size, scan->data + *at, r.name_size};
+    *out = (hr_wds_member){r.offset, r.size, scan->data + *at, r.name_size, (hr_tar_kind)r.kind};
     *at += r.name_size;
     return true;
 }
@@ -68,7 +64,7 @@ static bool members_valid(const hr_scan *scan, int64_t size)
 }
 
 const hr_scanner hr_wds_scanner = {
-    .kind = "tar 1",
+    .kind = "tar 2",
     .scan = scan_members,
     .valid = members_valid,
 };

@@ -4,15 +4,16 @@
 #ifndef HR_READERS_WDS_INDEX_H
 #define HR_READERS_WDS_INDEX_H
 
-#include "readers/scan.h"
+#include "readers/tar.h"
 
-/* Lists the regular members of a tar archive. */
+/* Lists the members of a tar archive. */
 extern const hr_scanner hr_wds_scanner;
 
 typedef struct hr_wds_member {
     int64_t offset, size; /* of the data */
     const char *name;     /* in the scan; not zero-terminated */
     size_t name_size;
+    hr_tar_kind kind;
 } hr_wds_member;
 
 /* The member at `*at`, which moves on to the next one; false at the end. */

@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "readers/braces.h"
-#include "readers/tar.h"
 #include "readers/wds_index.h"
 
 #define GAP ((int64_t)64 << 10) /* components with less between them are read in one piece */
@@ -39,8 +38,9 @@ typedef struct wds_state {
     int32_t outputs;
     hr_scan samples, parts, names; /* wds_sample, `outputs` wds_parts per sample, text */
     int64_t count, bytes;
-    int64_t *first;    /* of an archive: the number of its first sample; archives + 1 */
-    wds_sample sample; /* while it is put together */
+    char extensions[256]; /* those in the archives, for a message; as far as they fit */
+    int64_t *first;       /* of an archive: the number of its first sample; archives + 1 */
+    wds_sample sample;    /* while it is put together */
     wds_part part[HR_OP_MAX_OUTPUTS];
     bool any;
 } wds_state;
@@ -153,8 +153,22 @@ static hr_status sample_name(wds_state *s, const hr_wds_component *c, hr_error *
     return HR_STATUS_OK;
 }
 
+/* Adds an extension to the list of those that are there, which only a message needs. */
+static void note_extension(wds_state *s, const hr_wds_component *c)
+{
+    char quoted[64];
+    size_t size = strlen(s->extensions);
+    int n = snprintf(quoted, sizeof(quoted), "'%.*s'", (int)HR_MIN(c->ext_size, sizeof(quoted)),
+                     c->ext);
+    if (s->count == 0 && (size_t)n < sizeof(quoted) && !strstr(s->extensions, quoted) &&
+        size + (size_t)n + 3 <= sizeof(s->extensions))
+        snprintf(s->extensions + size, sizeof(s->extensions) - size, "%s%s", size ? ", " : "",
+                 quoted);
+}
+
 static hr_status sample_part(wds_state *s, const hr_wds_component *c, hr_error *error)
 {
+    note_extension(s, c);
     for (int32_t k = 0; k < s->outputs; k++) {
         if (s->part[k].offset >= 0 ||
             !takes(s->args->ext.v[k], c->ext, c->ext_size, s->args->case_sensitive_extensions != 0))
@@ -194,6 +208,17 @@ static hr_status sample_end(wds_state *s, const char *where, size_t where_size, 
 
 /* ---- archives without an index ---- */
 
+/* Members that are not regular files are left out, unless an output needs them. */
+static hr_status check_left_out(const wds_state *s, const hr_wds_component *c, hr_tar_kind kind,
+                                hr_error *error)
+{
+    for (int32_t k = 0; k < s->outputs; k++)
+        if (takes(s->args->ext.v[k], c->ext, c->ext_size, s->args->case_sensitive_extensions != 0))
+            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the member '%.*s' %s",
+                           (int)c->name_size, c->name, hr_tar_kind_advice(kind));
+    return HR_STATUS_OK;
+}
+
 /* The size of a name up to its first dot, not counting folders. */
 static size_t key_size(const char *name, size_t size)
 {
@@ -214,6 +239,13 @@ static hr_status take_members(wds_state *s, int32_t archive, const hr_scan *memb
         size_t key = key_size(m.name, m.name_size);
         if (key == 0) /* a hidden file at the top */
             continue;
+        size_t dot = HR_MIN(key + 1, m.name_size);
+        hr_wds_component c = {m.offset,    m.size,       m.name,
+                              m.name_size, m.name + dot, m.name_size - dot};
+        if (m.kind != HR_TAR_KIND_FILE) {
+            HR_TRY(check_left_out(s, &c, m.kind, error));
+            continue;
+        }
         if (!last || key != last_size || memcmp(m.name, last, key) != 0) {
             if (last)
                 HR_TRY(sample_end(s, last, last_size, error));
@@ -221,9 +253,6 @@ static hr_status take_members(wds_state *s, int32_t archive, const hr_scan *memb
         }
         last = m.name;
         last_size = key;
-        size_t dot = HR_MIN(key + 1, m.name_size);
-        hr_wds_component c = {m.offset,    m.size,       m.name,
-                              m.name_size, m.name + dot, m.name_size - dot};
         HR_TRY(sample_part(s, &c, error));
     }
     return last ? sample_end(s, last, last_size, error) : HR_STATUS_OK;
@@ -290,6 +319,22 @@ static void wds_destroy(void *state)
     hr_free(s);
 }
 
+static hr_status fail_no_samples(const wds_state *s, hr_error *error)
+{
+    if (!s->extensions[0])
+        return hr_fail(error, HR_STATUS_ERROR, "the archives contain no samples");
+    const hr_strings *ext = &s->args->ext;
+    char wanted[256] = "";
+    for (int32_t k = 0; k < ext->n; k++) {
+        size_t size = strlen(wanted);
+        snprintf(wanted + size, sizeof(wanted) - size, "%s'%s'", k ? ", " : "", ext->v[k]);
+    }
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "no sample of the archives has all components of ext (%s), so that all are "
+                   "skipped: the extensions in the archives are %s",
+                   wanted, s->extensions);
+}
+
 static hr_status fill(wds_state *s, hr_error *error)
 {
     const wds_args *a = s->args;
@@ -306,7 +351,7 @@ static hr_status fill(wds_state *s, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(s->index_paths.n > 0 ? read_indices(s, error) : scan_archives(s, error));
     if (s->count == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "the archives contain no samples");
+        return fail_no_samples(s, error);
     return HR_STATUS_OK;
 }
 
@@ -358,7 +403,9 @@ static const char *wds_name(const void *state, int64_t index, char *room, size_t
     const wds_state *s = state;
     const wds_sample *sample = sample_at(s, index);
     const char *name = sample->name_size ? s->names.data + sample->name : "";
-    snprintf(room, size, "%s%.*s", s->paths.v[sample->archive], (int)sample->name_size, name);
+    char shown[HR_SHOWN_SIZE];
+    snprintf(room, size, "%s%.*s", hr_shown_name(s->paths.v[sample->archive], shown, sizeof(shown)),
+             (int)sample->name_size, name);
     return room;
 }
 

@@ -104,7 +104,7 @@ TEST(any_allocation_may_fail)
 #define ITEMS 64
 
 typedef struct filling {
-    hr_coded *coded;
+    hr_coded_cache *coded;
     int first;
     bool wrong;
 } filling;
@@ -137,7 +137,7 @@ static hr_coded_stats fill_from_threads(size_t limit)
 {
     pthread_t threads[8];
     filling f[8];
-    hr_coded *coded;
+    hr_coded_cache *coded;
     hr_coded_stats stats = {0};
     if (hr_coded_create(&coded, ITEMS, limit, NULL) != HR_STATUS_OK)
         return stats;

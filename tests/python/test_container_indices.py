@@ -55,7 +55,7 @@ def test_tfrecord2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     data = path.read_bytes()
     for bad in (data[:-1], data + b"\0", b"nothing of this kind"):
         path.write_bytes(bad)
-        assert run(tfrecord2idx.main, path) == 1 and "0.tfrecord: the record at offset" in capsys.readouterr().err
+        assert run(tfrecord2idx.main, path) == 1 and "0.tfrecord: " in capsys.readouterr().err
     assert (tmp_path / "0.idx").read_text() == expected
 
 
@@ -123,6 +123,6 @@ def test_headrace_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert capsys.readouterr().out == f"{tmp_path}/index\n"
         assert (tmp_path / "index").read_text().startswith(start)
     records.write_bytes(b"nothing of this kind")
-    assert run(cli.main, "index", records) == 2 and "is not a TFRecord file" in capsys.readouterr().err
+    assert run(cli.main, "index", records) == 2 and "not a TFRecord file" in capsys.readouterr().err
     assert run(cli.main, "index", tmp_path) == 2 and "give --cache" in capsys.readouterr().err
     assert run(cli.main, "index", tmp_path / "none") == 2

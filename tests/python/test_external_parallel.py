@@ -569,3 +569,52 @@ def test_an_interrupt_does_not_end_workers_that_start() -> None:
     for pid in pipe._feeder.pool.pids:
         os.kill(pid, signal.SIGINT)  # long before it has imported anything
     assert [int(np.asarray(pipe.run()[0][0])[0]) for _ in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["samples", "batches", "iterator"])
+def test_more_requests_than_sockets_hold(kind: str, method: str, tmp_path: Path) -> None:
+    """Both the queue of tasks and that of results are full, and each side waits for the other one. A child, because the
+    wrong way would hang."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(f"""
+        import numpy as np
+        from headrace import Pipeline, fn
+
+        def sample(info):
+            return np.full(2, info.idx_in_epoch, np.int32)
+
+        def batch(iteration):
+            return [np.full(2, 2 * iteration + k, np.int32) for k in range(2)]
+
+        class Iterator:
+            def __iter__(self):
+                self.number = -2
+                return self
+
+            def __next__(self):
+                self.number += 2
+                return [np.full(2, self.number + k, np.int32) for k in range(2)]
+
+        if __name__ == "__main__":
+            source = dict(samples=sample, batches=batch, iterator=Iterator())["{kind}"]
+            pipe = Pipeline(2, 1, None, py_num_workers=2, py_start_method="{method}")
+            with pipe:
+                pipe.set_outputs(fn.external_source(
+                    source=source, parallel=True, batch="{kind}" != "samples",
+                    prefetch_queue_depth=300 if "{kind}" == "samples" else 600))
+            pipe.build()
+            outputs = [pipe.run()[0] for _ in range(4)]
+            print([int(out.at(k)[0]) for out in outputs for k in range(2)])
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, program],
+        env=child_environment(),
+        timeout=HANG_S,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split("\n")[0] == str(list(range(8))), done.stderr

@@ -91,6 +91,14 @@ def test_reader_messages(arguments: dict[str, Any], message: str) -> None:
         made(lambda: fn.readers.file(**arguments)[0]).run()
 
 
+def test_a_folder_without_classes(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=f"no files found in file_root '{tmp_path}'$"):
+        made(lambda: fn.readers.file(file_root=str(tmp_path))[0]).run()
+    (tmp_path / "a.jpg").write_bytes(b"1")
+    with pytest.raises(RuntimeError, match="lie directly in it.* its parent as file_root, or .*`files`"):
+        made(lambda: fn.readers.file(file_root=str(tmp_path))[0]).run()
+
+
 def test_replacing_gives_up_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     for i in range(30):

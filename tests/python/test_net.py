@@ -77,10 +77,23 @@ def test_large_files_are_read_in_parts(server: Server) -> None:
     ranges = {h["Range"] for _, path, h in server.seen if path == "/d/big.bin"}
     assert ranges == {
         "bytes=0-1048575",
-        "bytes=0-8388607",
-        "bytes=8388608-16777215",
-        "bytes=16777216-20000000",
+        "bytes=1048576-9437183",
+        "bytes=9437184-17825791",
+        "bytes=17825792-20000000",
     }
+
+
+def test_no_byte_is_asked_for_twice(server: Server) -> None:
+    """Also by io.file.read, whose operator needs the size before the bytes."""
+    for size, most in ((1, 1), (70_000, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (3_000_000, 2)):
+        server.objects["/x"] = os.urandom(size)
+        del server.seen[:]
+        name = np.frombuffer(f"{server.url}/x".encode(), np.uint8)
+        with Pipeline(1, 1, None) as pipe:
+            pipe.set_outputs(fn.io.file.read(fn.external_source([[name]])))
+        (out,) = pipe.run()
+        assert np.asarray(out.at(0)).tobytes() == server.objects["/x"]
+        assert len(server.seen) == most
 
 
 def test_a_server_without_ranges(server: Server) -> None:

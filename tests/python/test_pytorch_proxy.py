@@ -479,6 +479,37 @@ def test_a_server_that_does_not_run() -> None:
         assert server.produce_data(batch).tolist() == [9]
 
 
+@pytest.mark.parametrize("how", ["garbage", "closed", "forked"])
+def test_a_proxy_outlives_its_server(how: str, tmp_path: Path) -> None:
+    """What was the server's descriptor is another file's by now: nothing may be written to it."""
+    server = proxy.DALIServer(square())
+    survivor, requests, batch = server.proxy, server._requests, None
+    wake = requests._wake
+    with server:
+        pass
+    if how == "garbage":
+        del server
+        gc.collect()
+    elif how == "closed":
+        server._close()
+    else:
+        requests.leave()
+    files = [(tmp_path / "0").open("w+b", buffering=0)]
+    while files[-1].fileno() < wake:
+        files.append((tmp_path / str(len(files))).open("w+b", buffering=0))
+    assert wake in [file.fileno() for file in files]
+    with pytest.raises(RuntimeError, match="The DALIServer of this proxy no longer exists"):
+        batch = torch_data.default_collate([survivor(np.array(k)) for k in range(3)])
+    assert batch is None
+    for call in (requests.wake, lambda: requests.take((b"", 0), held=True)):
+        with pytest.raises(RuntimeError, match="no longer exists"):
+            call()
+    requests.close()  # again
+    assert [os.fstat(file.fileno()).st_size for file in files] == [0] * len(files)
+    for file in files:
+        file.close()
+
+
 def test_a_source_that_ends() -> None:
     @pipeline_def(batch_size=4, **KEYS)
     def mixed() -> Any:

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from servers import has_curl
+from servers import Server, has_curl
 
 np = pytest.importorskip("numpy")
 
@@ -150,3 +153,92 @@ def test_moto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert read("s3://bucket/train/a/2.jpg") == [b"a2!"]
     finally:
         moto.stop()
+
+
+def files_of(folder: str) -> list[str]:
+    with Pipeline(1, 1, None) as pipe:
+        data, label = fn.readers.file(file_root=folder, name="R")
+        pipe.set_outputs(data, label)
+    pipe.build()
+    return [str(pipe.run()[0][0].source_info()) for _ in range(pipe.epoch_size("R"))]
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("cycle, start", [(1, 0), (2, 0), (3, 5), (7, 1), (0, 0)])
+def test_listings_that_never_end(
+    scheme: str, cycle: int, start: int, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens that repeat, after some that do not; or ever new ones, without names."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", s3.server.url)
+    monkeypatch.setenv("NO_GCE_CHECK", "1")
+    monkeypatch.setenv("CLOUDSDK_AUTH_ACCESS_TOKEN", "token")
+    pages = 0
+
+    def before(handler: Any) -> bool:
+        nonlocal pages
+        token = pages if not cycle or pages < start else start + (pages - start) % cycle
+        pages += 1
+        name = "<Contents><Key>t/1.jpg</Key></Contents>" if cycle else ""
+        handler.send(
+            200,
+            f"<ListBucketResult>{name}<IsTruncated>true</IsTruncated>"
+            f"<NextContinuationToken>{token}</NextContinuationToken></ListBucketResult>".encode(),
+        )
+        return True
+
+    s3.before = before
+    with pytest.raises(RuntimeError, match="same continuation token" if cycle else "without a name"):
+        files_of(f"{scheme}://bucket/t")
+    assert pages <= (3 * (cycle + start) + 3 if cycle else 1001)
+
+
+@pytest.mark.parametrize("how", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "profile", "STORAGE_EMULATOR_HOST"])
+def test_caches_know_the_server(
+    how: str, s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two servers have an object of the same name, size, date and tag: neither the cache of ranges nor
+    that of scans takes one for the other."""
+    archives = []
+    for letter in "ab":
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w") as tar:
+            # the names of the members say in which archive the reader believes to be
+            for name in (f"{letter}.jpg", f"{letter}{letter}.jpg"):
+                info = tarfile.TarInfo(name)
+                info.size = 600_000
+                tar.addfile(info, io.BytesIO(letter.encode() * info.size))
+        archives.append(file.getvalue())
+    assert len(archives[0]) == len(archives[1])
+    monkeypatch.setenv("HEADRACE_NET_CACHE", str(tmp_path / "ranges"))
+    monkeypatch.setenv("HEADRACE_SCAN_CACHE", str(tmp_path / "scans"))
+    monkeypatch.setenv("CLOUDSDK_AUTH_ACCESS_TOKEN", "token")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    scheme = "gs" if how == "STORAGE_EMULATOR_HOST" else "s3"
+
+    def choose(url: str) -> None:
+        if how != "profile":
+            monkeypatch.setenv(how, url)
+            return
+        (tmp_path / ".aws").mkdir(exist_ok=True)
+        (tmp_path / ".aws/config").write_text(f"[default]\nendpoint_url = {url}\n")
+
+    def names() -> list[tuple[str, bytes]]:
+        with Pipeline(1, 1, None) as pipe:
+            pipe.set_outputs(fn.readers.webdataset(paths=f"{scheme}://bucket/x.tar", ext="jpg"))
+        samples = [pipe.run()[0] for _ in range(2)]
+        return [(str(x[0].source_info())[-6:], np.asarray(x.at(0)).tobytes()[:3]) for x in samples]
+
+    with Server({"/bucket/x.tar": archives[0]}) as a, Server({"/bucket/x.tar": archives[1]}) as b:
+        for server in (a, b):
+            server.headers = {"ETag": '"same"'}
+        for server, letter in ((a, "a"), (b, "b"), (a, "a"), (b, "b")):
+            choose(server.url)
+            got = names()
+            assert [data for _, data in got] == [letter.encode() * 3] * 2
+            assert all(name.endswith(f"{letter}.jpg") for name, _ in got)
+        assert a.seen and b.seen
+        a.fault = b.fault = lambda path, count: 404
+        choose(a.url)
+        assert names()[0][1] == b"aaa"  # what was kept is used
+    kept = [p for folder in ("ranges", "scans") for p in (tmp_path / folder).iterdir()]
+    assert len(kept) >= 4

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import os
 import shutil
@@ -156,12 +157,11 @@ CASES: dict[str, tuple[bytes, dict[str, tuple[Any, ...]], list[Any], bool]] = {
     "absent": (example({}), {"n": ("fixed", (3,), INT, -7), "f": ("var", None, FLOAT, 0.5), "s": ("fixed", (), TEXT, "x")}, [-7, 0.5, 120], False),
     "empty payload": (b"", {"n": ("fixed", (), INT, 3)}, [3], False),
     "no value": (example({"s": (field(1, b""),)}), {"s": ("fixed", (), TEXT, "de")}, [list(b"de")], False),
-    "numbers from strings": (example(A), {"s": ("var", None, INT, 0), "n": ("var", None, FLOAT, 0.0)}, [[], []], True),
+    "empty list of another kind": (example({"n": (field(2, b""),), "f": []}), {"n": ("var", None, INT, 0), "f": ("fixed", (1,), FLOAT, 2.5)}, [[], [2.5]], False),
     "unpacked": (example({"n": (feature(A["n"], False),), "f": (feature(A["f"], False),)}), {"n": ("var", None, INT, 0), "f": ("var", None, FLOAT, 0.0)}, [[1, -2, 3], [1.5, -2.5]], True),
     "partly packed": (example({"n": (field(3, field(1, varint(1) + varint(-2)) + number_field(1, 3)),)}), {"n": ("var", None, INT, 0)}, [[1, -2, 3]], True),
     "value before key": (field(1, field(1, field(2, feature([4, 5])) + field(1, b"n"))), {"n": ("var", None, INT, 0)}, [[4, 5]], True),
     "key twice": (example([("n", [1]), ("m", [9]), ("n", [2, 3])]), {"n": ("var", None, INT, 0)}, [[2, 3]], True),
-    "key twice, other kind": (example([("n", [1]), ("n", b"x")]), {"n": ("var", None, INT, 0)}, [[]], True),
     "features twice": (example({"n": [1]}) + example({"m": [2]}), {"n": ("var", None, INT, 0), "m": ("var", None, INT, 0)}, [[1], [2]], True),
     "lists of one kind": (example({"n": (feature([1]) + feature([2]),)}), {"n": ("var", None, INT, 0)}, [[1, 2]], True),
     "lists of two kinds": (example({"f": (feature([1]) + feature([2.0]),)}), {"f": ("var", None, FLOAT, 0.0)}, [[2.0]], True),
@@ -208,6 +208,13 @@ WRONG: list[tuple[bytes, dict[str, tuple[Any, ...]], str]] = [
     (example(A), {"n": ("fixed", (), INT, 0)}, "holds only 1"),
     (example(A), {"n": ("var", (2,), INT, 0)}, "feature 'n': its 3 values are not a multiple of the 2"),
     (example(A), {"n": ("fixed", (), TEXT, "")}, "feature 'n': it contains INT64 numbers, not strings"),
+    (example(A), {"f": ("fixed", (), TEXT, "")}, "feature 'f': it contains FLOAT numbers, not strings"),
+    *((example(A), {name: (form, shape, dtype, 0.0 if dtype == FLOAT else 0)}, f"feature '{name}': it contains {there}, not {asked}")
+      for form, shape in (("fixed", (3,)), ("var", None))
+      for name, dtype, there, asked in (("s", INT, "strings", "INT64 numbers"), ("s", FLOAT, "strings", "FLOAT numbers"),
+                                        ("f", INT, "FLOAT numbers", "INT64 numbers"), ("n", FLOAT, "INT64 numbers", "FLOAT numbers"))),
+    (example([("n", [1]), ("n", b"x")]), N, "feature 'n': it contains strings, not INT64 numbers"),
+    (example({"n": (feature([1]) + feature([2.0]),)}), N, "it contains FLOAT numbers, not INT64 numbers"),
     (example(A)[:-3], N, "is not a tf.train.Example: byte"),
     (example(A) + b"\xff", N, "byte 60 of 61"),
     (b"\x07", N, "byte 0 of 1"),
@@ -232,7 +239,7 @@ def test_wrong_payloads(
 
 @pytest.mark.live_dali
 @pytest.mark.parametrize(
-    "payload, described, text", [w for w in WRONG if "not strings" not in w[2]]
+    "payload, described, text", [w for w in WRONG if "it contains" not in w[2]]
 )
 def test_wrong_payloads_as_dali(
     payload: bytes, described: dict[str, Any], text: str, tmp_path: Path, live_dali: ModuleType
@@ -285,10 +292,10 @@ INDICES = [
     ("\n0 9999999999999999999\n", "line 2"),
     ("-5 80\n", "line 1"),
     ("9000 20\n", "line 1 has the offset 9000, but the file has"),
-    ("0 40\n", "at index 0: the record has a length of 60 bytes, but only 24 belong to it"),
+    ("0 40\n", "at index 0: the payload has 60 bytes, but by the index it has 24"),
     ("0 9000\n", "at index 0: has 76 bytes, too few for 9000"),
     ("0 8\n", "at index 0: the index gives the record 8 bytes"),
-    ("3 60\n", "at index 3: the record has a length of"),
+    ("3 60\n", "at index 3: the checksum of the record's length is wrong"),
 ]
 
 
@@ -309,8 +316,11 @@ def test_damaged_files(tmp_path: Path) -> None:
         path.write_bytes(data[:end])
         with pytest.raises(RuntimeError, match=f"0.tfrecord': the record at offset {size} "):
             make(headrace, N, path=str(path))
-    path.write_bytes(b"\x1f\x8b" * 50)
-    with pytest.raises(RuntimeError, match="is not a TFRecord file"):
+    path.write_bytes(b"text" * 50)
+    with pytest.raises(RuntimeError, match="0.tfrecord': at offset 0 .* not a TFRecord file"):
+        make(headrace, N, path=str(path))
+    path.write_bytes(gzip.compress(data))
+    with pytest.raises(NotImplementedError, match=r"0.tfrecord': it is compressed \(gzip\)"):
         make(headrace, N, path=str(path))
     path.write_bytes(b"")
     with pytest.raises(RuntimeError, match="no records"):
@@ -323,17 +333,56 @@ def test_checksums(level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     arguments = write(tmp_path, [example(A), example({"n": [4]})])
     path = Path(arguments["path"][0])
     data = bytearray(path.read_bytes())
-    assert len(read(make(headrace, N, check_crc=True, **arguments), 2)) == 2
+    assert len(read(make(headrace, N, **arguments), 2)) == 2
     for at, text in (
-        (9, "record's length is wrong"),
-        (20, "of the payload, 60 bytes, is wrong"),
-        (65, "of the payload"),
+        *((at, "record's length is wrong") for at in range(12)),
+        *((at, "of the payload, 60 bytes, is wrong") for at in range(12, 76)),
     ):
         data[at] ^= 4
         path.write_bytes(data)
         with pytest.raises(RuntimeError, match="at index 0: the checksum .*" + text):
-            read(make(headrace, N, check_crc=True, **arguments), 1)
+            read(make(headrace, N, **arguments), 1)
+        if at < 12:
+            with pytest.raises(RuntimeError, match="length is wrong"):
+                read(make(headrace, N, check_crc=False, **arguments), 1)
+        if at >= 72:  # the checksum itself
+            assert len(read(make(headrace, N, check_crc=False, **arguments), 2)) == 2
         data[at] ^= 4
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_every_byte_of_the_framing(indexed: bool, tmp_path: Path) -> None:
+    """Whatever byte between the payloads is changed: an error with the file and the offset."""
+    payloads = [example({"n": [i] * i}) for i in range(3)]
+    arguments = dict(write(tmp_path, payloads))
+    if not indexed:
+        del arguments["index_path"]
+    path = Path(arguments["path"][0])
+    data, start = bytearray(path.read_bytes()), 0
+    for payload in payloads:
+        end = start + 12 + len(payload)
+        for at in (*range(start, start + 12), *range(end, end + 4)):
+            for flip in (0x01, 0x80, 0xFF):
+                data[at] ^= flip
+                path.write_bytes(data)
+                with pytest.raises(RuntimeError, match=rf"{path}.* (offset|index) {start}\b"):
+                    read(make(headrace, N, **arguments), 3)
+                data[at] ^= flip
+        start = end + 4
+
+
+@pytest.mark.parametrize("zeros", [12, 16, 64, 1 << 40])
+def test_zeros_are_no_records(zeros: int, tmp_path: Path) -> None:
+    """A region that was never written, also one that no scan can go through."""
+    path = Path(write(tmp_path, [example(A)])["path"][0])
+    size = path.stat().st_size
+    os.truncate(path, size + zeros)
+    with pytest.raises(RuntimeError, match=f"0.tfrecord': .*offset {size} "):
+        make(headrace, N, path=str(path))
+    os.truncate(path, 0)
+    os.truncate(path, zeros)
+    with pytest.raises(RuntimeError, match="0.tfrecord': .*offset 0 "):
+        make(headrace, N, path=str(path))
 
 
 def test_bad_records_are_skipped(tmp_path: Path) -> None:
@@ -394,7 +443,7 @@ def test_same_for_any_threads(tmp_path: Path) -> None:
 def test_system_calls(tmp_path: Path) -> None:
     """1,000 records of one file open it once, and each is read with one call."""
     data = np.random.default_rng(1).integers(0, 255, 20_000, np.uint8).tobytes()
-    arguments = write(tmp_path, [example({"image": data, "label": [1]})] * 1000, crc=False)
+    arguments = write(tmp_path, [example({"image": data, "label": [1]})] * 1000)
     source = f"""
 from headrace import Pipeline, fn, tfrecord as tf
 pipe = Pipeline(50, 2, None)

@@ -101,7 +101,7 @@ def test_long_names_and_links(form: str, tmp_path: Path) -> None:
             info.linkname = "l" * 200
             archive.addfile(info, io.BytesIO(data))
             for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE):
-                link = tarfile.TarInfo("other" * 50 + ".jpg")
+                link = tarfile.TarInfo("other" * 50 + ".txt")
                 link.type = kind
                 link.linkname = "t" * 150
                 archive.addfile(link)
@@ -340,6 +340,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
     data = path.read_bytes()
     key_size, size = struct.unpack_from("<QQ", data, 24)
     result = data[48 + key_size :].replace(old, new)
+    assert result != data[48 + key_size :]
     assert len(data) == 48 + key_size + size
     head = struct.pack("<QQQ", key_size, len(result), checksum(result))
     path.write_bytes(data[:24] + head + data[48 : 48 + key_size] + result)
@@ -371,7 +372,7 @@ def test_cache_of_scans(tmp_path: Path, cache: Path) -> None:
     assert list(cache.iterdir()) == [kept]  # not worth it
 
 
-@pytest.mark.parametrize("how", ["cut", "junk", "sum", "offset", "size", "name", "link", "open", "folder", "fifo"])
+@pytest.mark.parametrize("how", ["cut", "junk", "sum", "offset", "size", "name", "kind", "link", "open", "folder", "fifo"])
 def test_cache_that_must_not_be_used(how: str, tmp_path: Path, cache: Path) -> None:
     path = write(tmp_path / "a.tar", [("a.jpg", bytes(1 << 20))])
     assert name_read(path).endswith(":a.jpg")
@@ -379,7 +380,7 @@ def test_cache_that_must_not_be_used(how: str, tmp_path: Path, cache: Path) -> N
     if how in ("link", "open", "folder"):
         forge(kept, b"a.jpg", b"z.jpg")
     data = kept.read_bytes()
-    member = struct.pack("<qqI", 512, 1 << 20, 5)
+    member = struct.pack("<qqII", 512, 1 << 20, 0, 5)
     if how == "cut":
         kept.write_bytes(data[:-3])
     elif how == "junk":
@@ -387,11 +388,13 @@ def test_cache_that_must_not_be_used(how: str, tmp_path: Path, cache: Path) -> N
     elif how == "sum":
         kept.write_bytes(data.replace(b"a.jpg", b"z.jpg"))
     elif how == "offset":
-        forge(kept, member, struct.pack("<qqI", 1 << 40, 1 << 20, 5))
+        forge(kept, member, struct.pack("<qqII", 1 << 40, 1 << 20, 0, 5))
     elif how == "size":
-        forge(kept, member, struct.pack("<qqI", 512, 1 << 62, 5))
+        forge(kept, member, struct.pack("<qqII", 512, 1 << 62, 0, 5))
     elif how == "name":
-        forge(kept, member, struct.pack("<qqI", 512, 1 << 20, 500))
+        forge(kept, member, struct.pack("<qqII", 512, 1 << 20, 0, 500))
+    elif how == "kind":
+        forge(kept, member, struct.pack("<qqII", 512, 1 << 20, 99, 5))
     elif how == "link":
         kept.rename(tmp_path / "elsewhere")
         kept.symlink_to(tmp_path / "elsewhere")

@@ -4,7 +4,7 @@
 # Runs all static checks. Each prints one line. The exit status is 1 if any of them failed.
 cd "$(dirname "$0")" || exit 1
 failed=0
-for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./registered.py ./imports.py ./style.py ./luck.py \
+for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./registered.py ./structs.py ./imports.py ./style.py ./luck.py \
     ./markdown.py; do
     "$check" || {
         echo "failed: tools/check/${check#./}" >&2

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import multiprocessing
 import os
 import pickle
+import select
 import signal
 import socket
 import sys
@@ -16,7 +18,7 @@ import warnings
 import weakref
 from array import array
 from collections.abc import Sequence
-from multiprocessing import connection, reduction, resource_tracker
+from multiprocessing import reduction, resource_tracker
 from typing import Any, TypeAlias
 
 from headrace import _core
@@ -245,10 +247,26 @@ class Pool:
             task = (ticket.number, chunk, ticket.source, slot.number, slot.size, call)
             rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [slot.fd]))
             try:
-                _core.collect(ticket.sent, to.sendmsg, [pickle.dumps(task)], [rights])
+                self._send(to, ticket.sent, pickle.dumps(task), rights)
             except OSError:
                 self._look_for_dead()
                 raise
+
+    def _send(
+        self, to: socket.socket, sent: list[Any], task: bytes, rights: tuple[int, int, array[int]]
+    ) -> None:
+        """Sends a task. While there is no room for it, results are received: the workers may be waiting for
+        somebody to take theirs, and take no tasks meanwhile."""
+        while True:
+            try:
+                _core.collect(sent, to.sendmsg, [task], [rights], socket.MSG_DONTWAIT)
+                return
+            except BlockingIOError:
+                self._receive(to)
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:  # descriptors on their way; workers take them
+                    raise
+                self._receive()
 
     def drop(self, ticket: Ticket) -> None:
         """Discards a request, finished or not."""
@@ -280,12 +298,20 @@ class Pool:
         if self._failure is not None:
             raise RuntimeError(self._failure)
 
-    def _receive(self) -> None:
+    def _receive(self, to: socket.socket | None = None) -> None:
+        """Waits for a result and takes it, or until there is room for a task in the socket `to`."""
         self._check_failure()
         if not self._messages:
-            ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
-            if self._results in ready:
+            poll = select.poll()
+            for source in (self._results, *(p.sentinel for p in self._processes)):
+                poll.register(source, select.POLLIN)
+            if to is not None:
+                poll.register(to, select.POLLOUT)
+            ready = dict(poll.poll())
+            if self._results.fileno() in ready:
                 _core.collect(self._messages, self._results.recv, worker.MESSAGE)
+            elif to is not None and ready.get(to.fileno()) == select.POLLOUT:
+                return
         if self._messages and self._messages[0]:
             self._take(self._messages[0])
         else:  # also when the last worker has died, which closes the socket

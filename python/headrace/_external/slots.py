@@ -38,8 +38,9 @@ class Slot:
             self.map = mmap.mmap(self.fd, size)
 
     def __del__(self) -> None:
-        if getattr(self, "fd", -1) >= 0:
-            os.close(self.fd)
+        fd, self.fd = getattr(self, "fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
 
 
 class Memory:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import headrace
 from headrace._base import messages
 from headrace.cli import bench, demo, doctor, index, ops, pack, report, show
-from headrace.cli._common import UserError
+from headrace.cli._common import UserError, masked
 
 _COMMANDS: tuple[Any, ...] = (bench, show, report, index, pack, ops, doctor, demo)
 
@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
             names = [module.__name__.rpartition(".")[2] for module in _COMMANDS]
             hint = messages.suggestion(match[1], names) or f" Choose from {', '.join(names)}."
             message = f"there is no command '{match[1]}'.{hint}"
-        super().error(message)
+        super().error(masked(message))
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -58,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _fail(message: object) -> int:
-    print(f"headrace: {message}", file=sys.stderr)
+    print(f"headrace: {masked(str(message))}", file=sys.stderr)
     return 2
 
 

@@ -8,6 +8,8 @@ import argparse
 import importlib
 import os
 
+from headrace import _core
+
 
 class UserError(Exception):
     """An error caused by the user's input, reported in one line without a traceback."""
@@ -29,9 +31,14 @@ def need(*modules: str) -> None:
             ) from None
 
 
+def masked(text: str) -> str:
+    """The text without passwords and signatures of URLs, as it may be printed."""
+    return _core.mask_secrets(text.encode("utf-8", "backslashreplace").decode())
+
+
 def one_line(text: str) -> str:
-    """The text with escapes in place of line breaks and other characters that are not printable."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    """The masked text with escapes in place of line breaks and other characters that are not printable."""
+    return masked("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
 def check_output(path: str) -> None:

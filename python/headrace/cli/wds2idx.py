@@ -23,11 +23,18 @@ def _parts(archive: str) -> Iterator[tuple[_Part, str]]:
         for member in tar:
             folder, slash, base = member.name.rpartition("/")
             stem, dot, extension = base.partition(".")
-            if member.isreg() and stem and dot and extension:
-                yield (
-                    (folder + slash + stem, extension, member.offset_data, member.size),
-                    member.name,
+            if member.isdir() or not (stem and dot and extension):
+                continue
+            if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE) or member.issparse():
+                raise ValueError(
+                    f"{archive}: the member {member.name!r} is not a regular file but a link, a sparse"
+                    " file or the like, which an index cannot describe: write the archive with"
+                    " --dereference --hard-dereference, and without --sparse"
                 )
+            yield (
+                (folder + slash + stem, extension, member.offset_data, member.size),
+                member.name,
+            )
 
 
 def lines(archive: str) -> list[str]:

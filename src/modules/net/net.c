@@ -414,20 +414,21 @@ static bool open_library(char *message, size_t size)
 }
 
 /* Signals are for the threads of the program. */
-static bool start_thread(engine *e)
+static int start_thread(engine *e)
 {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int failed = pthread_create(&e->thread, NULL, thread_main, e);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failed == 0;
+    return failed;
 }
 
 /* `opening` held. */
 static engine *make_engine(char *message, size_t size)
 {
     engine *e = calloc(1, sizeof *e);
+    int failed = 0;
     if (!e)
         return NULL;
     e->curl = library;
@@ -437,12 +438,16 @@ static engine *make_engine(char *message, size_t size)
         library.multi_setopt(e->multi, CURL_MULTI_OPTION_PIPELINING, 0L);
         library.multi_setopt(e->multi, CURL_MULTI_OPTION_KEPT_CONNECTIONS, 128L);
         opened = e;
-        if (start_thread(e))
+        failed = start_thread(e);
+        if (!failed)
             return e;
         opened = NULL;
         library.multi_cleanup(e->multi);
     }
-    snprintf(message, size, "cannot start the thread for requests");
+    snprintf(message, size,
+             "the thread for requests cannot be started: %s; check the limits on threads "
+             "and memory (ulimit -u, the cgroup)",
+             failed ? strerror(failed) : "out of memory");
     pthread_mutex_destroy(&e->lock);
     free(e);
     return NULL;

@@ -97,7 +97,7 @@ hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_e
                    name, (int)list.n, (int)n);
 }
 
-hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error)
+hr_status hr__transform_center(hr_affine *matrix, hr_floats center, hr_error *error)
 {
     const int32_t n = matrix->ndim;
 
@@ -128,7 +128,7 @@ void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndi
     memcpy(out, product, (size_t)(ndim * cols) * sizeof(*out));
 }
 
-static void identity(hr_matrix *matrix, int32_t ndim)
+static void identity(hr_affine *matrix, int32_t ndim)
 {
     matrix->ndim = ndim;
     memset(matrix->m, 0, (size_t)(ndim * (ndim + 1)) * sizeof(*matrix->m));
@@ -137,7 +137,7 @@ static void identity(hr_matrix *matrix, int32_t ndim)
 }
 
 /* Writes the matrix of a frame to all samples of the call, which are `sample` numbers apart. */
-static void store(const hr_op_call *c, const hr_matrix *matrix, size_t frame, size_t sample)
+static void store(const hr_op_call *c, const hr_affine *matrix, size_t frame, size_t sample)
 {
     const int32_t ndim = matrix->ndim;
     const size_t size = (size_t)(ndim * (ndim + 1));
@@ -167,7 +167,7 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
 
     for (size_t f = 0; f < frames; f++) {
         hr_transform_args of_frame = *a;
-        hr_matrix matrix;
+        hr_affine matrix;
         for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
             *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), (int64_t)f);
         identity(&matrix, ndim);

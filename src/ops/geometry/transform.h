@@ -28,14 +28,14 @@ typedef struct hr_transform_args {
            "Apply this transform before that of the input, not after it.")
 
 /* A matrix with rows of `ndim` + 1 numbers. */
-typedef struct hr_matrix {
+typedef struct hr_affine {
     int32_t ndim;
     float m[HR_TRANSFORM_MAX * (HR_TRANSFORM_MAX + 1)];
-} hr_matrix;
+} hr_affine;
 
 /* Makes the matrix of an operator. When it is called, `ndim` is set and `m` is the identity; the
  * lists are those of one frame. */
-typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_matrix *matrix,
+typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_affine *matrix,
                                      hr_error *error);
 
 /* The table of an operator that makes a matrix. `id` is the prefix of its arguments and infer. */
@@ -54,7 +54,7 @@ hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error);
 /* Fails if a list has neither `n` elements nor one. */
 hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error);
 /* Adds a translation to a linear transform so that `center` (which may be absent) does not move. */
-hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error);
+hr_status hr__transform_center(hr_affine *matrix, hr_floats center, hr_error *error);
 /* The number of dimensions of an input that contains one or more matrices; fails if it does not. */
 hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_frames *frames,
                               hr_error *error);

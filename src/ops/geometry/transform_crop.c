@@ -27,7 +27,7 @@ static void side(const hr_transform_args *a, hr_floats start, hr_floats end, int
     *high = a->absolute && e < s ? s : e;
 }
 
-static hr_status crop_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+static hr_status crop_make(const hr_transform_args *a, hr_affine *matrix, hr_error *error)
 {
     const int32_t n = matrix->ndim;
 

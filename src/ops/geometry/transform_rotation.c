@@ -11,7 +11,7 @@ static const hr_arg_def rotation_arg_defs[] = {
                           "Axis of a rotation in space, (x, y, z), of any length except 0."),
     HR_TRANSFORM_CENTER_ARG, HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
-static hr_status rotation_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+static hr_status rotation_make(const hr_transform_args *a, hr_affine *matrix, hr_error *error)
 {
     if (a->angle.n != 1)
         return hr_fail(error, HR_STATUS_ERROR, "`angle` has %d elements; it must have one",

@@ -11,7 +11,7 @@ static const hr_arg_def scale_arg_defs[] = {
                           "The factors, one per dimension or one for all."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
-static hr_status scale_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+static hr_status scale_make(const hr_transform_args *a, hr_affine *matrix, hr_error *error)
 {
     HR_TRY(hr__transform_length(a->scale, "scale", matrix->ndim, error));
     for (int32_t i = 0; i < matrix->ndim; i++)

@@ -13,7 +13,7 @@ static const hr_arg_def shear_arg_defs[] = {
                           "where xy is the factor by which y is added to x."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
-static hr_status shear_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+static hr_status shear_make(const hr_transform_args *a, hr_affine *matrix, hr_error *error)
 {
     const int32_t n = matrix->ndim;
     int32_t at = 0;

@@ -8,7 +8,7 @@ static const hr_arg_def translation_arg_defs[] = {
                           "The offset to add, one element per dimension: x, y, ..."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
-static hr_status translation_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+static hr_status translation_make(const hr_transform_args *a, hr_affine *matrix, hr_error *error)
 {
     const int32_t n = matrix->ndim;
 

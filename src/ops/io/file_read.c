@@ -13,14 +13,41 @@ static const hr_arg_def file_read_arg_defs[] = {
 
 typedef struct file_read_memo {
     const char *path;
+    const void *content; /* of a remote object, which was opened and read at once; or NULL */
     int64_t size;
 } file_read_memo;
+
+/* Opens the file to learn its size. Opening a remote object takes a request, which brings its first
+ * bytes, so the rest is read as well: no byte is asked for twice. */
+static hr_status file_open(file_read_memo *memo, hr_arena *arena, hr_error *error)
+{
+    hr_object *object;
+    HR_TRY(hr_object_open_for(&object, NULL, memo->path, HR_OBJECT_WHOLE, NULL, error));
+    hr_status status = HR_STATUS_OK;
+    memo->size = object->size;
+    if (memo->size > 0 && object->storage != &hr_storage_local) {
+        void *content = hr_arena_alloc(arena, (size_t)memo->size, error);
+        memo->content = content;
+        status = content ? hr_object_read(object, 0, (size_t)memo->size, content, NULL, NULL, error)
+                         : HR_STATUS_NO_MEMORY;
+    }
+    hr_object_close(object);
+    return status;
+}
+
+static hr_status read_local(const file_read_memo *memo, void *dst, hr_error *error)
+{
+    hr_object *object;
+    HR_TRY(hr_object_open(&object, NULL, memo->path, NULL, error));
+    hr_status status = hr_object_read(object, 0, (size_t)memo->size, dst, NULL, NULL, error);
+    hr_object_close(object);
+    return status;
+}
 
 static hr_status file_read_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     file_read_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
-    hr_object *object;
     size_t size = 0;
 
     hr_shape_volume(&in->shape, &size);
@@ -35,13 +62,12 @@ static hr_status file_read_infer(hr_op_call *c, hr_error *error)
     if (size > 0)
         memcpy(path, in->data, size);
     path[size] = '\0';
-    hr_status status = hr_object_open(&object, NULL, path, NULL, error);
+    *memo = (file_read_memo){.path = path};
+    hr_status status = file_open(memo, c->arena, error);
     if (status != HR_STATUS_OK) {
         hr_error_prefix(error, "the file \"%s\"", path);
         return status;
     }
-    *memo = (file_read_memo){path, object->size};
-    hr_object_close(object);
     if (memo->size == 0)
         return hr_fail(error, HR_STATUS_ERROR, "the file \"%s\" is empty", path);
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &memo->size), NULL);
@@ -53,14 +79,11 @@ static hr_status file_read_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
         const file_read_memo *memo = calls[i].memo;
-        hr_object *object;
-        bool cached;
-        hr_status status = hr_object_open(&object, NULL, memo->path, NULL, error);
-        if (status == HR_STATUS_OK) {
-            status = hr_object_read(object, 0, (size_t)memo->size, calls[i].out[0].data, &cached,
-                                    NULL, error);
-            hr_object_close(object);
-        }
+        hr_status status = HR_STATUS_OK;
+        if (memo->content)
+            memcpy(calls[i].out[0].data, memo->content, (size_t)memo->size);
+        else
+            status = read_local(memo, calls[i].out[0].data, error);
         if (status != HR_STATUS_OK) {
             hr_error_prefix(error, "the file \"%s\"", memo->path);
             return status;

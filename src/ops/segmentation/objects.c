@@ -71,7 +71,7 @@ static int32_t number(const int32_t *labels, int32_t background, int32_t count, 
 }
 
 static void measure(const int32_t *labels, const hr_shape *shape, int32_t background, int32_t count,
-                    const int32_t *object_of, hr_object *objects)
+                    const int32_t *object_of, hr_component *objects)
 {
     const int32_t width = (int32_t)shape->extent[shape->ndim - 1], last = shape->ndim - 1;
     int64_t at[HR_OBJECT_DIMS] = {0};
@@ -80,7 +80,7 @@ static void measure(const int32_t *labels, const hr_shape *shape, int32_t backgr
         for (int32_t x = 0; x < width; x++) {
             if (labels[row + x] == background)
                 continue;
-            hr_object *o = &objects[object_of[row + x]];
+            hr_component *o = &objects[object_of[row + x]];
             bool fresh = o->high[last] == 0;
             o->label = labels[row + x];
             o->number = object_of[row + x];
@@ -95,7 +95,7 @@ static void measure(const int32_t *labels, const hr_shape *shape, int32_t backgr
 }
 
 hr_status hr__objects_find(const int32_t *labels, const hr_shape *shape, int32_t background,
-                           hr_arena *arena, hr_object **objects, int32_t *count, hr_error *error)
+                           hr_arena *arena, hr_component **objects, int32_t *count, hr_error *error)
 {
     size_t volume;
 
@@ -110,10 +110,10 @@ hr_status hr__objects_find(const int32_t *labels, const hr_shape *shape, int32_t
         return HR_STATUS_NO_MEMORY;
     connect(labels, shape, background, (int32_t)volume, parent);
     *count = number(labels, background, (int32_t)volume, parent);
-    *objects = hr_arena_alloc(arena, (size_t)*count * sizeof(hr_object), error);
+    *objects = hr_arena_alloc(arena, (size_t)*count * sizeof(hr_component), error);
     if (!*objects)
         return HR_STATUS_NO_MEMORY;
-    memset(*objects, 0, (size_t)*count * sizeof(hr_object));
+    memset(*objects, 0, (size_t)*count * sizeof(hr_component));
     measure(labels, shape, background, (int32_t)volume, parent, *objects);
     return HR_STATUS_OK;
 }

@@ -132,7 +132,7 @@ static hr_status object_bbox_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static int64_t volume_of(const hr_object *o)
+static int64_t volume_of(const hr_component *o)
 {
     int64_t v = 1;
 
@@ -144,7 +144,7 @@ static int64_t volume_of(const hr_object *o)
 /* Larger boxes first; of equal ones, those whose first element is first. */
 static int larger(const void *a, const void *b)
 {
-    const hr_object *x = a, *y = b;
+    const hr_component *x = a, *y = b;
     int64_t v = volume_of(x), w = volume_of(y);
 
     if (v != w)
@@ -166,7 +166,8 @@ static double weight_of(const object_bbox_args *a, int32_t label)
 }
 
 /* Keeps objects that are large enough and whose class can be chosen. */
-static int32_t keep_possible(const object_bbox_args *a, int32_t ndim, hr_object *o, int32_t count)
+static int32_t keep_possible(const object_bbox_args *a, int32_t ndim, hr_component *o,
+                             int32_t count)
 {
     int32_t kept = 0;
 
@@ -182,7 +183,7 @@ static int32_t keep_possible(const object_bbox_args *a, int32_t ndim, hr_object 
 
 static int by_label(const void *a, const void *b)
 {
-    const int32_t x = ((const hr_object *)a)->label, y = ((const hr_object *)b)->label;
+    const int32_t x = ((const hr_component *)a)->label, y = ((const hr_component *)b)->label;
 
     if (x != y)
         return x < y ? -1 : 1;
@@ -190,7 +191,7 @@ static int by_label(const void *a, const void *b)
 }
 
 /* Draws a class of those that the sorted objects have, and makes its objects the whole list. */
-static void choose_class(const hr_op_call *c, hr_object **o, int32_t *count)
+static void choose_class(const hr_op_call *c, hr_component **o, int32_t *count)
 {
     const object_bbox_args *a = c->args;
     double total = 0.0, sum = 0.0;
@@ -211,14 +212,14 @@ static void choose_class(const hr_op_call *c, hr_object **o, int32_t *count)
 }
 
 /* Draws an object. NULL: none. */
-static hr_status choose(const hr_op_call *c, int32_t background, const hr_object **chosen,
+static hr_status choose(const hr_op_call *c, int32_t background, const hr_component **chosen,
                         hr_error *error)
 {
     const object_bbox_args *a = c->args;
     const hr_tensor *in = &c->in[0];
     const hr_dtype labels = in->dtype == HR_DTYPE_UINT32 ? HR_DTYPE_INT32 : in->dtype;
     size_t volume = 0;
-    hr_object *objects;
+    hr_component *objects;
     int32_t count;
 
     *chosen = NULL;
@@ -248,7 +249,7 @@ static hr_status object_bbox_run(hr_op_call *calls, int32_t n, hr_error *error)
         const hr_op_call *c = &calls[i];
         const object_bbox_args *a = c->args;
         const int32_t ndim = c->in[0].shape.ndim;
-        const hr_object *o;
+        const hr_component *o;
         int32_t background = 0, *first = c->out[0].data;
         bool box = strcmp(a->format, "box") == 0, ends = strcmp(a->format, "anchor_shape") != 0;
         int32_t *second = box ? first + ndim : c->out[1].data;

@@ -56,7 +56,8 @@ class Slots:
 
     def close(self) -> None:
         for memory in self._all:
-            os.close(memory.fd)
+            fd, memory.fd = memory.fd, -1  # a writer may still refer to it
+            os.close(fd)
         self._all.clear()
 
 

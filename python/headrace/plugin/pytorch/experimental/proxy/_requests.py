@@ -100,7 +100,7 @@ class Requests:
         self.failure: BaseException | None = None  # what ended it
         self._receiver = receiver
         self._inbox = _Inbox(receiver)
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)  # -1 once it is closed
         self._ready: deque[Request] = deque()
         self._held: dict[Key, Request] = {}
         self._asked: deque[Key] = deque()  # of held batches, in the order in which they run
@@ -112,14 +112,27 @@ class Requests:
     # ---- any thread ------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Ends `wait_for_input`."""
-        os.eventfd_write(self._wake, 1)
+        """Ends `wait_for_input`.
+
+        Raises:
+            RuntimeError: the server is closed. Its descriptor may be that of another file by now.
+        """
+        with self.changed:
+            if self._wake < 0:
+                raise RuntimeError(
+                    "The DALIServer of this proxy no longer exists: keep the server as long as its proxy is used."
+                )
+            os.eventfd_write(self._wake, 1)
 
     def put(self, request: Request) -> None:
-        """Adds a batch."""
+        """Adds a batch.
+
+        Raises:
+            RuntimeError: the server is closed.
+        """
         with self.changed:
+            self.wake()
             self._add(request)
-        self.wake()
 
     def _add(self, request: Request) -> None:
         if request.session in self._ended:
@@ -142,8 +155,8 @@ class Requests:
         """
         with self.changed:
             if held:
-                self._asked.append(key)
                 self.wake()
+                self._asked.append(key)
             while key not in self._results:
                 if self.failure is not None:
                     raise RuntimeError(
@@ -179,9 +192,12 @@ class Requests:
             self._results = {k: r for k, r in self._results.items() if r[0] != session}
 
     def leave(self) -> None:
-        """Closes what a forked process has inherited."""
+        """Closes what a forked process has inherited. Another thread may have held the lock when the process was
+        forked, so this does not wait for it."""
         self._receiver.close()
-        os.close(self._wake)
+        wake, self._wake = self._wake, -1
+        if wake >= 0:
+            os.close(wake)
 
     def begin(self) -> None:
         """The server's thread starts."""
@@ -228,5 +244,5 @@ class Requests:
 
     def close(self) -> None:
         """Closes the sockets, once the thread has ended."""
-        self._receiver.close()
-        os.close(self._wake)
+        with self.changed:
+            self.leave()
