@@ -187,7 +187,7 @@ def input_sets(
         return [[promote(value, label, i, device) for i, value in enumerate(inputs)]], False
     if len(lengths) > 1:
         raise ValueError(
-            f"All argument lists for multiple input sets of `{label}` must have the same length."
+            f"All argument lists for Multiple Input Sets used with operator '{label}' must have the same length."
         )
     (count,) = lengths
     columns = []
@@ -229,8 +229,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     """
     check_device(kwargs.get("device"), label)
     graph = current_graph()
-    inputs = [graph.accept(value, True) for value in inputs]
-    kwargs = {key: graph.accept(value, False) for key, value in kwargs.items()}
+    inputs = [graph.accept(value, i) for i, value in enumerate(inputs)]
+    kwargs = {key: graph.accept(value, key) for key, value in kwargs.items()}
     if not op.in_min <= len(inputs) <= op.in_max:
         raise ValueError(f"{op.name} takes {_input_count(op)}, got {len(inputs)}.")
     device = kwargs.pop("device", None) or choose_device(inputs)
