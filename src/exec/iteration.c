@@ -451,10 +451,10 @@ static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32
             HR_TRY(hr__merged_check(node, first, t, error));
         if (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "output %d: samples differ in type or number of dimensions: %s, %d and "
-                           "%s, %d",
-                           output, hr_dtype_name(first->dtype), first->shape.ndim,
-                           hr_dtype_name(t->dtype), t->shape.ndim);
+                           "Inconsistent data in output %d: samples differ in type or number of "
+                           "dimensions: %s, %d and %s, %d",
+                           output, hr_dtype_dali_name(first->dtype), (int)first->shape.ndim,
+                           hr_dtype_dali_name(t->dtype), (int)t->shape.ndim);
     }
     return HR_STATUS_OK;
 }

@@ -16,7 +16,7 @@ from headrace._graph.constants import constant
 from headrace._graph.frames import changed_on_gpu
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
 from headrace._graph.node import Node
-from headrace._graph.schema import COMMON, Operator
+from headrace._graph.schema import COMMON, Operator, schema_name
 
 
 def transfer(op: str, node: Node) -> Any:
@@ -59,7 +59,8 @@ def split_arguments(
         known = op.args.get(name)
         if known is None and name not in COMMON:
             hint = suggestion(name, [*op.args, *COMMON])
-            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".{hint}')
+            shown = schema_name(op.name)
+            raise KeyError(f'Argument "{name}" is not defined for operator "{shown}".{hint}')
         if value is None:
             continue
         if known is not None and "deprecated" in known.flags:
