@@ -332,6 +332,18 @@ CASES = {
         lambda e: e.fn.laplacian(constant(e, np.zeros((5, 3), np.uint8), "CF")),
         "No spatial axes found in the layout",
     ),
+    "gaussian_blur, sigma": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), sigma=-1.0),
+        "`sigma` must have non-negative values, got -1 for sample: 0, axis: 0.",
+    ),
+    "gaussian_blur, window": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), window_size=-11),
+        "`window_size` must have non-negative values, got -11 for sample: 0, axis : 0.",
+    ),
+    "gaussian_blur, nothing": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), sigma=0.0, window_size=0),
+        "`sigma` and `window_size` shouldn't be 0 at the same time for sample: 0, axis: 0.",
+    ),
     "gaussian_blur, layout": (
         lambda e: e.fn.gaussian_blur(
             constant(e, np.zeros((2, 3, 4, 5, 6), np.uint8), "FCCHW"), sigma=1.0

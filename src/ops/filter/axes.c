@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static bool repeats(const char *layout, char axis)
-{
-    return strchr(layout, axis) != strrchr(layout, axis);
-}
-
 hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out, hr_error *error)
 {
     const char *name = layout->name;
@@ -18,7 +13,7 @@ hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out
 
     out->layout = name;
     out->frames = name[0] == 'F';
-    if (repeats(name, 'F') || repeats(name, 'C'))
+    if (strspn(name, "FC") > 2)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Found more the one occurrence of 'F' or 'C' axes in layout: %s.", name);
     if (name[0] != '\0') {
