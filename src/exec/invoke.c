@@ -91,6 +91,8 @@ hr_status hr_op_invoke(const char *op, const hr_arg_value *args, int32_t arg_cou
         .op = op, .inputs = edges, .input_count = in_count, .args = args, .arg_count = arg_count};
     if (status == HR_STATUS_OK)
         status = hr_graph_add_node(graph, &desc, &number, error);
+    if (status == HR_STATUS_OK)
+        status = hr_args_check_excludes(graph->nodes[number], error);
     if (status == HR_STATUS_OK) {
         *out_count = graph->nodes[number]->output_count;
         status = run_node(graph->nodes[number], in, in_count, rng, level, arena, out, error);

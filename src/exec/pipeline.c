@@ -148,6 +148,8 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr__quarantine_open(p, p->options.quarantine, error));
     HR_TRY(hr_graph_copy(&p->graph, graph, error));
     HR_TRY(hr__graph_own_outputs(p->graph, error));
+    for (int32_t i = 0; i < p->graph->count; i++)
+        HR_TRY(hr_args_check_excludes(p->graph->nodes[i], error));
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
     HR_TRY(hr__checkpoint_open(p, error));

@@ -621,9 +621,10 @@ static void settle_odd(hr_group *g, int32_t output)
     const hr_tensor *first = first_value(it, output), *t = &it->gathers[output].tensors[g->first];
     hr_error error = {0};
     hr_fail(&error, HR_STATUS_ERROR,
-            "the samples of a batch must not differ in type or number of dimensions: this one is "
-            "%s with %d dimensions, the first one %s with %d",
-            hr_dtype_name(t->dtype), t->shape.ndim, hr_dtype_name(first->dtype), first->shape.ndim);
+            "Inconsistent data: the samples of a batch must not differ in type or number of "
+            "dimensions; this one is %s with %d dimensions, the first one %s with %d",
+            hr_dtype_dali_name(t->dtype), (int)t->shape.ndim, hr_dtype_dali_name(first->dtype),
+            (int)first->shape.ndim);
     g->tasks[0].info = t->source_info ? t->source_info : it->samples[g->first].info;
     sample_failed(g, 0, node, HR_STATUS_ERROR, &error);
     settle(g, 0);

@@ -326,7 +326,7 @@ static hr_status required_check(const hr_node *node, hr_error *error)
                    hr_node_text(node, text, sizeof(text)), missing);
 }
 
-static hr_status excludes_check(const hr_node *node, hr_error *error)
+hr_status hr_args_check_excludes(const hr_node *node, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE];
     int32_t n = hr__args_count(node->def);
@@ -363,7 +363,6 @@ hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error
     }
     HR_TRY(common_device(node, node->device, error));
     HR_TRY(required_check(node, error));
-    HR_TRY(excludes_check(node, error));
     if (node->def->check && node->def->check(node->args, &node->given, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
     return HR_STATUS_OK;

@@ -90,6 +90,9 @@ int32_t hr_args_find(const hr_op_def *def, const char *name);
  * missing arguments (lists them), values out of range, wrong lengths, strings not among the
  * choices; VALUE or TYPE for values that cannot be converted. */
 hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error);
+/* Refuses arguments that exclude each other. It is called before a graph runs, not when a node is
+ * added, because DALI finds this out when it builds a pipeline. */
+hr_status hr_args_check_excludes(const hr_node *node, hr_error *error);
 /* Converts and checks one sample's tensor into the field of argument `arg` of `args`, a copy of
  * node->args. All failures have ERROR; lists are allocated from the arena. */
 hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,

@@ -345,8 +345,11 @@ static hr_status fill(wds_state *s, hr_error *error)
     if (s->paths.n == 0)
         return hr_fail(error, HR_STATUS_ERROR, "paths is empty: there are no archives");
     if (s->index_paths.n > 0 && s->index_paths.n != s->paths.n)
-        return hr_fail(error, HR_STATUS_ERROR, "there are %d index_paths for %d archives",
-                       s->index_paths.n, s->paths.n);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "The number of index files, if any, must match the number of archives in the "
+            "dataset: there are %d index_paths for %d archives",
+            s->index_paths.n, s->paths.n);
     if (!(s->first = hr_calloc((size_t)s->paths.n + 1, sizeof(*s->first), error)))
         return HR_STATUS_NO_MEMORY;
     HR_TRY(s->index_paths.n > 0 ? read_indices(s, error) : scan_archives(s, error));

@@ -437,8 +437,8 @@ def test_pasted_pictures() -> None:
 @pytest.mark.parametrize(
     ("ids_of", "args", "message"),
     [
-        ([[0], [2]], {}, "`in_ids` contains 2; the batch has the samples 0 to 1"),
-        ([[0], [1]], {"out_anchors": [3, 0]}, "region 0 is not inside the canvas: 4 elements"),
+        ([[0], [2]], {}, "Got in_idx: 2. Input batch size is: 2."),
+        ([[0], [1]], {"out_anchors": [3, 0]}, "must be within the canvas: region 0 is 4 elements"),
         ([[0, 1], [0]], {}, "same number of channels, but they have 3 and 1"),
     ],
 )

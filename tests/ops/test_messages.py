@@ -52,6 +52,33 @@ def choice(n: Any, **args: Any) -> Any:
     return lambda e: e.fn.random.choice(n, **args)
 
 
+def images(e: Engine, dtype: Any) -> Any:
+    return constant(e, np.zeros((6, 8, 3), dtype), "HWC")
+
+
+def spectrogram(samples: int, **args: Any) -> Any:
+    return lambda e: e.fn.spectrogram(
+        constant(e, np.zeros(samples, np.float32)), window_length=512, **args
+    )
+
+
+def regions(values: Any) -> Any:
+    return lambda e: constant(e, np.array(values, np.int32))
+
+
+def fractions(values: Any) -> Any:
+    return lambda e: constant(e, np.array(values, np.float32))
+
+
+def pasted(in_ids: list[int], **args: Any) -> Any:
+    return lambda e: e.fn.multi_paste(
+        images(e, np.uint8),
+        in_ids=in_ids,
+        output_size=[6, 8],
+        **{name: make(e) for name, make in args.items()},
+    )
+
+
 def objects(**kwargs: Any) -> Any:
     return lambda e: e.fn.segmentation.random_object_bbox(
         constant(e, np.ones((3, 3), np.int32)), **kwargs
@@ -255,6 +282,82 @@ CASES = {
         choice(-5),
         "Expected positive number of elements for sampling, got: -5 for sample: 0.",
     ),
+    "random.choice, probabilities of a sample": (
+        lambda e: e.fn.random.choice(5, p=constant(e, np.float32([0.25, 0.5, 0.25]))),
+        'Unexpected shape for argument "p". Expected {5',
+    ),
+    "random_object_bbox, threshold": (
+        objects(threshold=[1, 2, 3, 4, 5]),
+        'Argument "threshold" expected shape 2 but got 5 values, which can\'t be interpreted as the '
+        "expected shape.",
+    ),
+    "random_object_bbox, weights": (
+        objects(classes=[1, 2], class_weights=[1.0, 2.0, 3.0]),
+        "If both ``classes`` and ``class_weights`` are provided, their shapes must match. Got:\n",
+    ),
+    "spectrogram, nothing": (
+        spectrogram(0),
+        "Spectogram does not support empty (0-volume) samples",
+    ),
+    "spectrogram, short": (spectrogram(1, center_windows=False), "Signal is too short"),
+    "multi_paste, index": (
+        pasted(in_ids=[-1]),
+        "Got in_idx: -1. Input batch size is: 2.",
+    ),
+    "multi_paste, region": (
+        pasted(in_ids=[0], in_anchors=regions([[4, 0]]), shapes=regions([[5, 5]])),
+        "The pasted region must be within",
+    ),
+    "multi_paste, relative region": (
+        pasted(in_ids=[0], in_anchors_rel=fractions([[-0.5, 0]]), shapes=regions([[5, 5]])),
+        "must be float in [0, 1] range, got -0.5",
+    ),
+    "paste, canvas": (
+        lambda e: e.fn.paste(images(e, np.uint8), fill_value=0, ratio=2, min_canvas_size=-1),
+        "min_canvas_size_ of less than 0 is not supported",
+    ),
+    "paste, type": (
+        lambda e: e.fn.paste(images(e, np.int32), fill_value=0, ratio=2),
+        "requested type: uint8 current buffer type: int32",
+    ),
+    "laplacian, axes": (
+        lambda e: e.fn.laplacian(images(e, np.uint8), window_size=[3, 5, 3]),
+        'Argument "window_size" expects either a single value or a list of 2 elements. 3 given',
+    ),
+    "laplacian, type": (
+        lambda e: e.fn.laplacian(images(e, np.uint8), dtype=e.types.UINT16),
+        "Output data type must be same as input, FLOAT or skipped",
+    ),
+    "laplacian, no axes": (
+        lambda e: e.fn.laplacian(constant(e, np.zeros((5, 3), np.uint8), "CF")),
+        "No spatial axes found in the layout",
+    ),
+    "gaussian_blur, sigma": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), sigma=-1.0),
+        "`sigma` must have non-negative values, got -1 for sample: 0, axis: 0.",
+    ),
+    "gaussian_blur, window": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), window_size=-11),
+        "`window_size` must have non-negative values, got -11 for sample: 0, axis : 0.",
+    ),
+    "gaussian_blur, nothing": (
+        lambda e: e.fn.gaussian_blur(images(e, np.uint8), sigma=0.0, window_size=0),
+        "`sigma` and `window_size` shouldn't be 0 at the same time for sample: 0, axis: 0.",
+    ),
+    "gaussian_blur, layout": (
+        lambda e: e.fn.gaussian_blur(
+            constant(e, np.zeros((2, 3, 4, 5, 6), np.uint8), "FCCHW"), sigma=1.0
+        ),
+        "Found more the one occurrence of 'F' or 'C' axes in layout: FCCHW.",
+    ),
+    "gaussian_blur, frames": (
+        lambda e: e.fn.gaussian_blur(
+            constant(e, np.zeros((3, 5, 6), np.uint8), "CHW"),
+            window_size=e.fn.per_frame(constant(e, np.int32([3, 5]))),
+        ),
+        "Tensor input for argument window_size is specified per frame (got F layout). In that case, "
+        "samples in the input 0 must contain frames too. Got layout `CHW` that does not contain frames.",
+    ),
     "roi_random_crop, region twice": (
         roi(roi_shape=[2]),
         "Either ROI end or ROI shape should be defined, but not both",
@@ -425,7 +528,8 @@ def test_phrase_of_dali(live_dali: Engine, cases: list[str]) -> None:
 
 # Scripts expect these errors from `build` or `run`, not from the definition.
 WHEN_RUN = ("slice, end and shape", "expand_dims, negative", "expand_dims, twice",
-            "expand_dims, names", "pad, align", "roi_random_crop, region twice")  # fmt: skip
+            "expand_dims, names", "pad, align", "roi_random_crop, region twice",
+            "normalize, axes")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WHEN_RUN)

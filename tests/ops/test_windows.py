@@ -106,7 +106,7 @@ def test_median_of_opencv(size: int, headrace: Engine) -> None:
         ("dilate", {"mask_size": 0}, "`mask_size` is 0; it must be positive"),
         ("dilate", {"mask_size": [3, 2], "anchor": [0, 2]}, "`anchor` is 2, which is outside a window of 2 pixels"),
         ("erode", {"border_mode": "mirror"}, 'unknown `border_mode` "mirror"'),
-        ("erode", {"mask_size": [1, 2, 3]}, "`mask_size` has 3 elements"),
+        ("erode", {"mask_size": [1, 2, 3]}, 'Argument "mask_size" expects either a single value or a list of 2'),
         ("erode", {"iterations": -1}, "iterations"),
         ("median_blur", {"window_size": 4}, "`window_size` is 4; it must be odd"),
         ("median_blur", {"window_size": 257}, "window_size"),

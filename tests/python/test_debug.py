@@ -262,6 +262,56 @@ def test_calls_must_stay_the_same():
         run_twice(many, many)
 
 
+CHANGES = {
+    "more inputs": (([X],), ([X], [X]), "different number of inputs than when it was built."),
+    "fewer inputs": (([X], [X]), ([X],), "different number of inputs than when it was built."),
+    "a batch": ((X[0],), ([X],), "Input 0 for operator 'cat' is a batch but was a constant"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_call_takes_must_stay_the_same(name):
+    *variants, message = CHANGES[name]
+    calls = iter(variants)
+
+    def function():
+        return fn.cat(*(list(x[0]) if isinstance(x, list) else x for x in next(calls)), axis=0)
+
+    pipe = made(function)
+    pipe.run()
+    with pytest.raises(RuntimeError, match=message):
+        pipe.run()
+
+
+def test_arguments_must_stay_the_same():
+    def changing(*variants):
+        calls = iter(variants)
+        pipe = made(lambda: fn.random.coin_flip(**next(calls)))
+        pipe.run()
+        pipe.run()
+
+    batch = [np.float32(0.5)] * 3
+    with pytest.raises(RuntimeError, match="Argument 'probability' .* is a batch but was a const"):
+        changing({"probability": 0.5}, {"probability": batch})
+    with pytest.raises(RuntimeError, match="different number of keyword arguments than when it"):
+        changing({"probability": 0.5}, {})
+    changing({"probability": batch}, {"probability": batch[::-1]})
+
+
+def test_batches_are_not_taken_in_branches():
+    def function():
+        x = fn.external_source(source=lambda: [np.int32(k) for k in range(3)])
+        if x > 1:
+            y = fn.copy(x.get())
+        else:
+            y = x + 10
+        return y
+
+    pipe = made(function, enable_conditionals=True)
+    with pytest.raises(ValueError, match=r"via `\.get\(\)` as inputs.*got `TensorListCPU` at input 0"):
+        pipe.run()
+
+
 def test_batch_sizes():
     sizes = iter([2, 3, 1])
 

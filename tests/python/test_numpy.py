@@ -563,3 +563,34 @@ def test_hostile_archives(tmp_path: Path) -> None:
         path.write_bytes(good[:cut])
         with pytest.raises(RuntimeError):
             read_members(path, "a")
+
+
+PAIRS = [
+    {"roi_start": [1, 2], "rel_roi_start": [0.1, 0.2]},
+    {"roi_end": [3, 4], "rel_roi_end": [0.4, 0.5]},
+    {"roi_end": [3, 4], "roi_shape": [1, 1]},
+    {"roi_end": [3, 4], "rel_roi_shape": [0.4, 0.5]},
+    {"rel_roi_end": [0.5, 0.4], "roi_shape": [1, 1]},
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_windows_given_twice_are_refused_when_built(tmp_path: Path, pair: dict[str, Any]) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(coded(array((7, 5), "<f4")))
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def definition() -> Any:
+        return fn.readers.numpy(files=[str(path)], **pair)
+
+    pipe = definition()  # as in DALI, this succeeds
+    with pytest.raises(RuntimeError, match="mutually exclusive"):
+        pipe.build()
+
+
+def test_arrays_of_different_types_are_not_a_batch(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    paths[0].write_bytes(coded(array((2, 3), "<i4")))
+    paths[1].write_bytes(coded(array((2, 3), "<f4")))
+    with pytest.raises(RuntimeError, match="b.npy.*Inconsistent data.*is float with 2 .* int32 with 2"):
+        read(2, files=[str(path) for path in paths])

@@ -22,7 +22,7 @@ ARGUMENTS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: fn.resize(data(), resise_x=3), KeyError, '"Resize". Did you mean "resize_x"?'),
     (lambda: ops.Resize(resise_x=3), KeyError, '"Resize". Did you mean "resize_x"?'),
     (lambda: ops.Resize()(data(), resise_x=3), KeyError, 'Did you mean "resize_x"?'),
-    (lambda: fn.readers.file(fileroot="x"), KeyError, '"File". Did you mean "file_root"?'),
+    (lambda: fn.readers.file(fileroot="x"), KeyError, '"readers__File". Did you mean "file_root"?'),
     (lambda: fn.resize(data(), devise="cpu"), KeyError, 'Did you mean "device"?'),
     (lambda: fn.cast(data(), dtyp="uint8"), KeyError, 'Did you mean "dtype"?'),
     (lambda: fn.python_function(function=len, num_output=1), KeyError, '"num_outputs"?'),

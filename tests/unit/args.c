@@ -363,7 +363,9 @@ TEST(arguments_that_exclude_each_other)
     hr_arg_value args[] = {{"required", INT(1)}, {"wide", INT(1)}, {"opt_int", INT(1)}};
     hr_node_desc desc = {.args = args, .arg_count = 3};
     CHECK(build("opt_int", INT(1)) == HR_STATUS_OK);
-    CHECK(hr__graph_add(graph, &all_op, &desc, NULL, &error) == HR_STATUS_ERROR);
+    CHECK_OK(hr_args_check_excludes(graph->nodes[graph->count - 1], &error), error);
+    CHECK_OK(hr__graph_add(graph, &all_op, &desc, NULL, &error), error);
+    CHECK(hr_args_check_excludes(graph->nodes[graph->count - 1], &error) == HR_STATUS_ERROR);
     CHECK(strcmp(error.message,
                  "test.all: Arguments `opt_int` and `wide` are mutually exclusive") == 0);
 }

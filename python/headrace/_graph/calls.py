@@ -16,7 +16,7 @@ from headrace._graph.constants import constant
 from headrace._graph.frames import changed_on_gpu
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
 from headrace._graph.node import Node
-from headrace._graph.schema import COMMON, Operator
+from headrace._graph.schema import COMMON, Operator, schema_name
 
 
 def transfer(op: str, node: Node) -> Any:
@@ -59,7 +59,8 @@ def split_arguments(
         known = op.args.get(name)
         if known is None and name not in COMMON:
             hint = foreign.suggestion(name, [*op.args, *COMMON])
-            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".{hint}')
+            shown = schema_name(op.name)
+            raise KeyError(f'Argument "{name}" is not defined for operator "{shown}".{hint}')
         if value is None:
             continue
         if known is not None and "deprecated" in known.flags:
@@ -187,7 +188,7 @@ def input_sets(
         return [[promote(value, label, i, device) for i, value in enumerate(inputs)]], False
     if len(lengths) > 1:
         raise ValueError(
-            f"All argument lists for multiple input sets of `{label}` must have the same length."
+            f"All argument lists for Multiple Input Sets used with operator '{label}' must have the same length."
         )
     (count,) = lengths
     columns = []
@@ -229,8 +230,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     """
     check_device(kwargs.get("device"), label)
     graph = current_graph()
-    inputs = [graph.accept(value, True) for value in inputs]
-    kwargs = {key: graph.accept(value, False) for key, value in kwargs.items()}
+    inputs = [graph.accept(value, i) for i, value in enumerate(inputs)]
+    kwargs = {key: graph.accept(value, key) for key, value in kwargs.items()}
     if not op.in_min <= len(inputs) <= op.in_max:
         raise ValueError(f"{op.name} takes {_input_count(op)}, got {len(inputs)}.")
     device = kwargs.pop("device", None) or choose_device(inputs)

@@ -233,8 +233,9 @@ class Graph:
             self.node_type(name, device, instance, i) for i, name in enumerate(instance.names())
         ]
 
-    def accept(self, value: Any, as_input: bool) -> Any:
-        """Hook for debug mode: converts an input or argument value of a call to what this graph takes."""
+    def accept(self, value: Any, place: int | str) -> Any:
+        """Hook for debug mode: converts an input or argument value of a call to what this graph takes. `place` is the
+        index of the input, or the name of the argument."""
         return value
 
 

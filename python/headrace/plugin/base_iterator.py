@@ -23,9 +23,11 @@ _log = logging.getLogger(__name__)
 
 _AUTO_RESET = {False: False, None: False, "no": False, True: True, "yes": True}
 
+# The first two sentences are those that scripts for DALI match on; it is DROP that has this effect.
 _NO_DATA = (
-    "There is no data in the pipeline. This happens when the source is empty, or when "
-    "`last_batch_policy` is DROP and a shard has fewer samples than a batch."
+    "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set "
+    "to PARTIAL and the requested batch size is greater than the shard size. With DROP it always "
+    "does. Otherwise, the source is empty."
 )
 
 Item = TypeVar("Item")

@@ -112,9 +112,13 @@ static hr_status spectrogram_infer(hr_op_call *c, hr_error *error)
                        hr_dtype_name(c->in[0].dtype));
     HR_TRY(signal_length(&c->in[0], &length, error));
     int64_t used = a->center_windows ? length : length - a->window_length;
-    if (length < 1 || used < 0)
+    if (length < 1) /* in DALI's words, whose spelling differs */
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "Spectogram does not support empty (0-volume) samples. The signal has none.");
+    if (used < 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the signal has %lld samples, too few for a window of %d", (long long)length,
+                       "Signal is too short: it has %lld samples, the window %d", (long long)length,
                        a->window_length);
     int64_t frames = used / a->window_step + 1, bins = transform_size(a) / 2 + 1;
     int64_t extent[2] = {tf ? frames : bins, tf ? bins : frames};

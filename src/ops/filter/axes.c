@@ -11,7 +11,11 @@ hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out
     const char *name = layout->name;
     int32_t first = 0, end = ndim;
 
+    out->layout = name;
     out->frames = name[0] == 'F';
+    if (strspn(name, "FC") > 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Found more the one occurrence of 'F' or 'C' axes in layout: %s.", name);
     if (name[0] != '\0') {
         bool channels = false;
         for (; first < ndim && first < 2 && (name[first] == 'F' || name[first] == 'C'); first++)
@@ -28,7 +32,9 @@ hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out
                                name);
     }
     if (end - first < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to filter");
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "No spatial axes found in the layout: the input has no dimensions to filter");
     if (end - first > HR_DATA_AXES_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Too many dimensions, found: %d data axes, maximum supported is: %d. Frames "
@@ -66,8 +72,12 @@ hr_status hr__frame_count_check(const char *name, int32_t given, const hr_data_a
     if (given == 0 || given == 1)
         return HR_STATUS_OK;
     if (!axes->frames)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`%s` has values per frame, but the input has no frames", name);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "Tensor input for argument %s is specified per frame (got F layout). In that "
+            "case, samples in the input 0 must contain frames too. Got layout `%s` that "
+            "does not contain frames.",
+            name, axes->layout);
     if (given != frames)
         return hr_fail(error, HR_STATUS_ERROR, "`%s` has values for %d frames; the input has %lld",
                        name, (int)given, (long long)frames);
@@ -79,8 +89,9 @@ hr_status hr__axis_count_check(const char *name, int32_t n, int32_t axes, hr_err
     if (n == 1 || n == axes)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`%s` has %d elements; it must have one, or one per axis (%d)", name, (int)n,
-                   (int)axes);
+                   "Argument \"%s\" expects either a single value or a list of %d elements. %d "
+                   "given.",
+                   name, (int)axes, (int)n);
 }
 
 hr_status hr__filtered_dtype(int32_t dtype, hr_dtype in, hr_dtype *out, hr_error *error)
@@ -91,6 +102,7 @@ hr_status hr__filtered_dtype(int32_t dtype, hr_dtype in, hr_dtype *out, hr_error
     if (*out == in || *out == HR_DTYPE_FLOAT)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`dtype` is %s; it must be the type of the input, %s, or FLOAT",
+                   "Output data type must be same as input, FLOAT or skipped. `dtype` is %s, the "
+                   "input %s.",
                    hr_dtype_name(*out), hr_dtype_name(in));
 }

@@ -12,6 +12,7 @@ enum { HR_DATA_AXES_MAX = 3 };
 typedef struct hr_data_axes {
     int32_t first, count; /* dimensions first .. first + count - 1 */
     bool frames;          /* dimension 0 is frames */
+    const char *layout;   /* of the data; empty if there is none */
 } hr_data_axes;
 
 /* Without a layout, all dimensions are data axes. */

@@ -27,17 +27,25 @@ static const hr_arg_def gaussian_arg_defs[] = {
     HR_ARG_END};
 
 /* The standard deviation and window of axis `i`. */
-static hr_status solve(float sigma, int32_t window, int32_t i, double *deviation, int32_t *taps,
-                       hr_error *error)
+static hr_status solve(const hr_op_call *c, float sigma, int32_t window, int32_t i,
+                       double *deviation, int32_t *taps, hr_error *error)
 {
-    if (!(sigma >= 0.0f) || window < 0)
+    const int sample = (int)hr_task_index(c->task);
+
+    if (!(sigma >= 0.0f))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "axis %d: `sigma` is %g and `window_size` is %d; neither may be negative",
-                       (int)i, (double)sigma, (int)window);
+                       "`sigma` must have non-negative values, got %g for sample: %d, axis: %d.",
+                       (double)sigma, sample, (int)i);
+    if (window < 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`window_size` must have non-negative values, got %d for sample: %d, "
+                       "axis : %d.",
+                       (int)window, sample, (int)i);
     if (sigma == 0.0f && window == 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "axis %d: `sigma` and `window_size` are 0; at least one must be given",
-                       (int)i);
+                       "`sigma` and `window_size` shouldn't be 0 at the same time for sample: %d, "
+                       "axis: %d.",
+                       sample, (int)i);
     if (sigma > (float)(WINDOW_MAX / 6 - 1) || window > WINDOW_MAX)
         return hr_fail(error, HR_STATUS_VALUE,
                        "axis %d: the window is too large; it can have at most %d taps", (int)i,
@@ -83,7 +91,7 @@ static hr_status gaussian_taps(const hr_op_call *c, const hr_data_axes *axes, in
         float of = sigma.v[sigma.n == 1 ? 0 : i];
         int32_t size = window.v[window.n == 1 ? 0 : i], count = 1;
         double deviation = 1.0;
-        HR_TRY(solve(of, size, i, &deviation, &count, error));
+        HR_TRY(solve(c, of, size, i, &deviation, &count, error));
         if (i > 0 && sigma.n == 1 && window.n == 1)
             taps[i] = taps[0];
         else

@@ -57,8 +57,10 @@ static inline bool multi_paste_open(hr_multi_paste *m, const hr_op_call *calls, 
     m->channels = own->shape.extent[last];
     for (int64_t k = 0; k < m->count; k++) {
         if (ids.v && (ids.v[k] < 0 || ids.v[k] >= n)) {
-            snprintf(text, HR_PASTE_TEXT, "`in_ids` contains %d; the batch has the samples 0 to %d",
-                     (int)ids.v[k], (int)n - 1);
+            snprintf(
+                text, HR_PASTE_TEXT,
+                "The `in_idx` must be in range [0, %d]. Got in_idx: %d. Input batch size is: %d.",
+                (int)n - 1, (int)ids.v[k], (int)n);
             return false;
         }
         const hr_tensor *t = multi_paste_source(m, k);
@@ -111,8 +113,8 @@ static inline bool multi_paste_value(const hr_multi_paste *m, const char *name, 
             return false;
         float factor = relative.v[at];
         if (!(factor >= 0.0f && factor <= 1.0f)) {
-            snprintf(text, HR_PASTE_TEXT, "`%s_rel` contains %g; fractions must be from 0 to 1",
-                     name, (double)factor);
+            snprintf(text, HR_PASTE_TEXT, "`%s_rel` must be float in [0, 1] range, got %g", name,
+                     (double)factor);
             return false;
         }
         double product = (double)((float)size * factor);
@@ -127,9 +129,10 @@ static inline bool multi_paste_inside(const char *what, int64_t k, int64_t from,
 {
     if (from >= 0 && shape >= 0 && from + shape <= extent)
         return true;
-    snprintf(text, HR_PASTE_TEXT,
-             "region %lld is not inside %s: %lld elements from %lld on, of %lld", (long long)k,
-             what, (long long)shape, (long long)from, (long long)extent);
+    snprintf(
+        text, HR_PASTE_TEXT,
+        "The pasted region must be within %s: region %lld is %lld elements from %lld on, of %lld",
+        what, (long long)k, (long long)shape, (long long)from, (long long)extent);
     return false;
 }
 

@@ -45,8 +45,9 @@ static hr_status paste_check(const void *args, const hr_given *given, hr_error *
 static hr_status values_check(const paste_args *a, const hr_tensor *in, hr_error *error)
 {
     if (in->dtype != HR_DTYPE_UINT8)
-        return hr_fail(error, HR_STATUS_ERROR, "the input is %s; it must be UINT8",
-                       hr_dtype_name(in->dtype));
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input must be UINT8; requested type: uint8 current buffer type: %s",
+                       hr_dtype_dali_name(in->dtype));
     if (in->shape.extent[2] != a->n_channels)
         return hr_fail(error, HR_STATUS_ERROR, "the input has %lld channels; `n_channels` is %d",
                        (long long)in->shape.extent[2], (int)a->n_channels);
@@ -54,7 +55,8 @@ static hr_status values_check(const paste_args *a, const hr_tensor *in, hr_error
         return hr_fail(error, HR_STATUS_ERROR, "`ratio` is %g; it must be at least 1",
                        (double)a->ratio);
     if (!(a->min_canvas_size >= 0.0f))
-        return hr_fail(error, HR_STATUS_ERROR, "`min_canvas_size` is %g; it must be at least 0",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "min_canvas_size_ of less than 0 is not supported; it is %g",
                        (double)a->min_canvas_size);
     if (!(a->paste_x >= 0.0f && a->paste_x <= 1.0f && a->paste_y >= 0.0f && a->paste_y <= 1.0f))
         return hr_fail(error, HR_STATUS_ERROR,

@@ -32,9 +32,10 @@ static hr_status check_p(hr_floats p, int64_t n, int32_t sample, hr_error *error
     if (p.n != n && p.n != 1)
         return hr_fail(
             error, HR_STATUS_ERROR,
+            "Unexpected shape for argument \"p\". Expected {%lld}, but got {%d}. "
             "Argument \"p\" expected shape %lld but got %d values: one probability for each "
-            "element",
-            (long long)n, (int)p.n);
+            "element.",
+            (long long)n, (int)p.n, (long long)n, (int)p.n);
     for (int32_t i = 0; i < p.n; i++) {
         if (!(p.v[i] >= 0.0f && p.v[i] <= 1.0f))
             return hr_fail(error, HR_STATUS_ERROR,

@@ -87,8 +87,8 @@ static hr_status background_of(const object_bbox_args *a, int32_t *background, h
 
     if (a->classes.v && a->class_weights.v && a->classes.n != a->class_weights.n)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`classes` has %d elements, `class_weights` %d; their numbers must be "
-                       "equal",
+                       "If both ``classes`` and ``class_weights`` are provided, their shapes must "
+                       "match. Got:\n  classes.shape = {%d}\n  weights.shape = {%d}",
                        (int)a->classes.n, (int)a->class_weights.n);
     for (int32_t k = 0; k < a->classes.n; k++) {
         least = HR_MIN(least, a->classes.v[k]);
@@ -118,8 +118,9 @@ static hr_status object_bbox_infer(hr_op_call *c, hr_error *error)
                        (int)ndim, HR_OBJECT_DIMS);
     if (a->threshold.v && a->threshold.n != 1 && a->threshold.n != ndim)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`threshold` has %d elements; it must have one, or one per dimension (%d)",
-                       (int)a->threshold.n, (int)ndim);
+                       "Argument \"threshold\" expected shape %d but got %d values, which can't be "
+                       "interpreted as the expected shape. Give one, or one per dimension.",
+                       (int)ndim, (int)a->threshold.n);
     HR_TRY(background_of(a, &background, error));
     if (strcmp(a->format, "box") == 0) {
         hr_tensor_describe(&c->out[0], HR_DTYPE_INT32, hr_shape_make(1, &box), NULL);

@@ -14,10 +14,11 @@ step combines the branches. Random numbers drawn in a branch differ from those w
 from __future__ import annotations
 
 from collections import deque
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from headrace import _core, _graph
-from headrace._pipeline.debug.step import SOURCE, DataNodeDebug, Settings, Step, needs
+from headrace._pipeline.debug.step import SOURCE, DataNodeDebug, Settings, Step, is_given, needs
 from headrace._graph.node import Node
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
@@ -42,6 +43,8 @@ class DebugGraph(_graph.Graph):
         self._taken: dict[str, tuple[int, tuple[Any, ...]]] = {}  # of `fed`, with `_number`
         self.failed = False  # an operator has failed
         self._steps: list[Step] = []
+        self._surplus = 0  # minus the number of batches from the user that the first iteration lacked
+        self._giving = False  # the instance being made stands for a batch from the user
         self._complete = False  # the first iteration is over; no step may be added
         self._at = 0  # index of the next step
         self._size: int | None = None  # samples per batch of this iteration
@@ -55,6 +58,7 @@ class DebugGraph(_graph.Graph):
         self._number, self._iteration, self._epoch = number, iteration, epoch
         self.failed = False
         self._at = 0
+        self._surplus = 0
         self._size = None
         self._data.clear()
         self._where.clear()
@@ -91,15 +95,37 @@ class DebugGraph(_graph.Graph):
             if node.source not in self.numbers:  # made outside the function
                 self.outputs_of(node.source)
                 self.nodes_of(node.source)
-        if self._at == len(self._steps):
-            if self._complete:
-                raise RuntimeError(
-                    f"Unexpected operator '{instance.op}' ({instance.origin}). Debug mode does not support changing "
-                    "the order of operators executed within the pipeline."
-                )
-            number = self.core.add_node(*self.description(instance))
-            instance.outputs = self.core.node_outputs(number)
-            self._steps.append(Step(instance, number))
+        if self._complete:
+            return self._repeat(instance)
+        number = self.core.add_node(*self.description(instance))
+        instance.outputs = self.core.node_outputs(number)
+        self._steps.append(Step(instance, number))
+        return self._take(instance)
+
+    def _repeat(self, instance: _graph.Instance) -> int:
+        """The outputs of a call that must repeat the next step. Batches from the user may be other ones until the call
+        that takes them, which then says what differs."""
+        rest = self._steps[self._at :]
+        given = self._giving
+        if given and not (rest and is_given(rest[0].instance)):
+            self._surplus -= 1
+            self.numbers[instance] = self._surplus
+            return 1
+        skipped = 0 if given else sum(1 for _ in takewhile(_is_operand, rest))
+        if instance.op == "constant":
+            skipped = 0
+        differs = self._surplus < 0 or skipped > 0
+        self._at += skipped
+        if self._at < len(self._steps) and differs:
+            self._steps[self._at].check(instance)
+        if self._at == len(self._steps) or differs:
+            raise RuntimeError(
+                f"Unexpected operator '{instance.op}' ({instance.origin}). Debug mode does not support changing "
+                "the order of operators executed within the pipeline."
+            )
+        return self._take(instance)
+
+    def _take(self, instance: _graph.Instance) -> int:
         step = self._steps[self._at]
         step.check(instance)
         self._at += 1
@@ -196,10 +222,15 @@ class DebugGraph(_graph.Graph):
         if self._size is None:
             self._size = size
         if size != self._size:
+            what = f"Operator '{instance.op}' has"
+            if instance.op == SOURCE:
+                what = "Input of an operator has"
+                if instance.source is not None:
+                    what = "External Source operator returned batch size:"
             raise RuntimeError(
-                f"Batch size must be uniform across an iteration: '{instance.name}' ({instance.origin}) has {size} "
-                f"samples, expected {self._size}. Call external sources whose batch size varies before other "
-                "operators."
+                f"Batch size must be uniform across an iteration. {what} {size} samples, expected {self._size} "
+                f"('{instance.name}', {instance.origin}). Call external sources whose batch size varies before "
+                "other operators."
             )
 
     def _ask(self, instance: _graph.Instance) -> tuple[Any, ...]:
@@ -241,23 +272,26 @@ class DebugGraph(_graph.Graph):
 
     # ---- data passed to calls ----
 
-    def accept(self, value: Any, as_input: bool) -> Any:
+    def accept(self, value: Any, place: int | str) -> Any:
         """Converts data in the arguments of a call to nodes.
 
         Batches and lists of tensors become nodes. So does an input array with two or more dimensions whose first
         extent is the batch size. Everything else is a constant, as without debug mode.
+
+        Raises:
+            ValueError: a batch in a branch of an `if`: it is unknown which samples it holds.
         """
         if isinstance(value, (TensorListCPU, TensorListGPU)):
-            return self._given(value)
+            return self._given(value, place)
         if isinstance(value, (list, tuple)) and value and all(map(_has_data, value)):
             if any(isinstance(item, (DataNode, _core.Batch)) for item in value):
-                return [self.accept(item, as_input) for item in value]
+                return [self.accept(item, place) for item in value]
             on_gpu = any(isinstance(item, _core.DeviceTensor) for item in value)
-            return self._given((TensorListGPU if on_gpu else TensorListCPU)(list(value)))
+            return self._given((TensorListGPU if on_gpu else TensorListCPU)(list(value)), place)
         array = _has_data(value) and not isinstance(value, (DataNode, _core.Tensor))
-        shape = tuple(getattr(value, "shape", ())) if as_input and array else ()
+        shape = tuple(getattr(value, "shape", ())) if isinstance(place, int) and array else ()
         if len(shape) > 1 and shape[0] == self._samples():
-            return self._given(TensorListCPU(value))
+            return self._given(TensorListCPU(value), place)
         return value
 
     def _samples(self) -> int:
@@ -265,15 +299,28 @@ class DebugGraph(_graph.Graph):
         where = self._taking(self.branch)
         return len(where) if where is not None else self._size or self.settings.batch_size
 
-    def _given(self, batch: Any) -> DataNode:
+    def _given(self, batch: Any, place: int | str) -> DataNode:
         """A node that holds a batch from the user."""
+        if self.branch is not None:
+            raise ValueError(
+                "Debug mode with conditional execution (when `enable_conditionals=True`) doesn't allow for "
+                "modification of operator outputs by libraries other than DALI or using the TensorLists extracted "
+                "via `.get()` as inputs. Expected `DataNodeDebug` as an input, got "
+                f"`{type(batch).__name__}` at input {place}."
+            )
         device = "gpu" if batch._device >= 0 else "cpu"
+        self._giving = True
         instance = _graph.Instance(SOURCE, [], {}, {}, None, False, "Given", device)
+        self._giving = False
         where = self._where[self.numbers[instance]] = self._taking(self.branch)
         if where is None:
             self._agree(len(batch), instance)
         self._data[self.numbers[instance]] = [batch]
         return self.nodes_of(instance)[0]
+
+
+def _is_operand(step: Step) -> bool:
+    return is_given(step.instance) or step.instance.op == "constant"
 
 
 def _scalar(tensor: Any) -> Any:

@@ -125,7 +125,7 @@ class PipelineDebug(Pipeline):
         return self._made
 
     def _output(self, value: Any, i: int) -> Any:
-        node = self._debug.accept(value, False)
+        node = self._debug.accept(value, "")
         if isinstance(node, DataNode) and not isinstance(node, DataNodeDebug):
             (node,) = [self._evaluated(node)]
         return node if isinstance(node, DataNode) else output_node(node, i)

@@ -74,6 +74,18 @@ class Settings:
         self.options = options
 
 
+def _kind(node: Node | None) -> str:
+    """What a call takes: a constant, a batch from the user, or a node."""
+    if node is None or node.source.op == "constant":
+        return "a constant"
+    return "a batch" if is_given(node.source) else "a node"
+
+
+def is_given(instance: _graph.Instance) -> bool:
+    """Whether an instance stands for a batch that the user passed to a call."""
+    return instance.op == SOURCE and instance.source is None
+
+
 def needs(instance: _graph.Instance) -> list[Node]:
     """The nodes that an instance takes as inputs or arguments."""
     return [*instance.inputs, *instance.arg_nodes.values()]
@@ -105,19 +117,37 @@ class Step:
                 f"({first.origin}) here. Debug mode does not support changing the order of operators executed "
                 "within the pipeline."
             )
-        shapes = [(len(i.inputs), sorted(i.arg_nodes)) for i in (call, first)]
-        if shapes[0] != shapes[1]:
-            raise RuntimeError(
-                f"Trying to use operator '{first.op}' ({first.origin}) with other inputs than when it was built. "
-                f"Expected number of inputs and argument inputs: {shapes[1]}, got {shapes[0]}."
+        self._check_count("inputs", len(first.inputs), len(call.inputs))
+        then, now = first.args.keys() | first.arg_nodes, call.args.keys() | call.arg_nodes
+        self._check_count("keyword arguments", len(then), len(now))
+        for i, (was, node) in enumerate(zip(first.inputs, call.inputs, strict=True)):
+            self._check_kind(f"Input {i}", was, node)
+        for name in sorted(then | now):
+            self._check_kind(
+                f"Argument '{name}'", first.arg_nodes.get(name), call.arg_nodes.get(name)
             )
-        for name in first.args.keys() | call.args.keys():
-            then, now = first.args.get(name), call.args.get(name)
-            if repr(now) != repr(then):
+            value, changed = first.args.get(name), call.args.get(name)
+            if repr(changed) != repr(value):
                 raise RuntimeError(
-                    f"Argument '{name}' for operator '{first.op}' ({first.origin}) unexpectedly changed value from "
-                    f"'{then}' to '{now}'."
+                    f"Argument '{name}' for operator '{first.op}' unexpectedly changed value from '{value}' to "
+                    f"'{changed}' ({first.origin})."
                 )
+
+    def _check_count(self, what: str, then: int, now: int) -> None:
+        first = self.instance
+        if now != then:
+            raise RuntimeError(
+                f"Trying to use operator '{first.op}' with different number of {what} than when it was built. "
+                f"The first iteration gave it {then}, this one {now} ({first.origin})."
+            )
+
+    def _check_kind(self, what: str, then: Node | None, now: Node | None) -> None:
+        first, was, is_now = self.instance, _kind(then), _kind(now)
+        if is_now != was:
+            raise RuntimeError(
+                f"{what} for operator '{first.op}' is {is_now} but was {was} in the first iteration "
+                f"({first.origin})."
+            )
 
     def prepare(self, graph: _graph.Graph, settings: Settings, instance: _graph.Instance) -> None:
         """Makes the pipeline of this step from the call `instance` of this iteration, which need not be the first: no
