@@ -100,9 +100,8 @@ def files_of(dataset: Any) -> Files:
         found = listed(dataset)
     elif isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__getitem__"):
         raise TypeError(
-            f"{type(dataset).__name__} is not a data set whose samples have indices. Pass an ImageFolder "
-            "or another DatasetFolder of torchvision, the path of a folder with one folder per class, or "
-            "a list of pairs (path, target)"
+            f"{type(dataset).__name__} is not an ImageFolder or another data set with indices. Pass such "
+            "a data set, the path of a folder with one folder per class, or a list of pairs (path, target)"
         )
     else:
         found = samples(dataset)

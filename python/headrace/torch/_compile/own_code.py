@@ -8,11 +8,11 @@ functions of the seed and the epoch. So a position is all that has to be saved.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import operator
 import random
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,21 +61,21 @@ class Items:
         self._generator = torch.Generator()  # of the seeds that worker processes are told
         arguments |= {"batch_sampler": self, "generator": self._generator}
         self._loader: DataLoader[Any] = DataLoader(Seeded(dataset), **arguments)  # type: ignore
+        self._running: Iterator[Any] | None = None
         self.move(0, 0)
 
     def __iter__(self) -> Iterator[Batch]:
         """For the DataLoader, which runs ahead: what is left of the epoch."""
         if len(self._dataset) != self.made["samples"]:
             raise RuntimeError("The data set has changed in size: make a new loader of it.")
-        at, size = self._epochs.at(), self.batch_size
-        key = (self.made["seed"], self._epochs.number)
+        at, key = self._epochs.at(), (self.made["seed"], self._epochs.number)
         numbers = list(self._shards[at.shard])
         if self.made["shuffle"]:
-            numbers = np.random.default_rng((*key, ORDER, at.shard)).permutation(numbers).tolist()
+            numbers = np.random.default_rng((ORDER, *key, at.shard)).permutation(numbers).tolist()
         numbers = (numbers + numbers[-1:])[: at.length]
-        done = at.batches - at.left
-        batches = range(done, done + self.left())
-        return ((key, numbers[k * size : (k + 1) * size]) for k in batches)
+        size, done = self.batch_size, at.batches - at.left
+        parts = range(done * size, (done + self.left()) * size, size)
+        return ((key, numbers[begin : begin + size]) for begin in parts)
 
     def take(self) -> list[Any]:
         if self.over():
@@ -97,7 +97,7 @@ class Items:
 
     def stop(self) -> None:
         """Ends the worker processes, unless they are persistent. `take` starts them again."""
-        self._running: Iterator[Any] | None = None
+        self._running = None
 
     def move(self, epoch: int, batch: int) -> None:
         self.stop()
@@ -115,7 +115,7 @@ class Items:
 
 
 class Seeded:
-    """What the DataLoader of `Items` sees as its data set."""
+    """What the DataLoader has as its data set."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -124,26 +124,22 @@ class Seeded:
         key, numbers = batch
         many = getattr(self.dataset, "__getitems__", None)
         if many:
-            with seeded(*key, SAMPLE, numbers[0]):
-                return many(numbers)
-        return [self._sample(key, number) for number in numbers]
-
-    def _sample(self, key: tuple[int, int], number: int) -> Any:
-        with seeded(*key, SAMPLE, number):
-            return self.dataset[number]
+            return seeded((*key, numbers[0]), many, numbers)
+        return [
+            seeded((*key, number), operator.getitem, self.dataset, number) for number in numbers
+        ]
 
 
-@contextlib.contextmanager
-def seeded(*key: int) -> Iterator[None]:
-    """Seeds the generators. Those of this process, which may be in use elsewhere, come back."""
-    seeds = np.random.SeedSequence(key).generate_state(3).tolist()
+def seeded(key: tuple[int, ...], function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function with seeded generators. Others in this process may use them: they come back."""
+    seeds = np.random.SeedSequence((SAMPLE, *key)).generate_state(3).tolist()
     ours, numpys = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=[]):
         try:
             torch.default_generator.manual_seed(seeds[0])  # not those of GPUs
             random.seed(seeds[1])
             np.random.seed(seeds[2])
-            yield
+            return function(*arguments)
         finally:
             random.setstate(ours)
             np.random.set_state(numpys)
@@ -170,14 +166,11 @@ class DatasetLoader(Loops[Any]):
         """Returns the position of this loader, after the last batch that was taken."""
         if self._wanted is not None:
             self._go_to(self._wanted)
-        at, items = self._epochs().at(), self._items
-        place = {"epoch": self._epochs().number, "batch": at.batches - at.left}
-        return {"dataset": {**items.made, **place}}
+        at, number = self._epochs().at(), self._epochs().number
+        return {"dataset": {**self._items.made, "epoch": number, "batch": at.batches - at.left}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues at the position that `state_dict` returned, with the same samples.
-
-        The arguments and the data set must be the same. The state of one rank serves all ranks.
+        """Continues where `state_dict` was called, on any rank of a loader with the same arguments.
 
         Raises:
             ValueError: `state` does not come from `state_dict` of such a loader.
