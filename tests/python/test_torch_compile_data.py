@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import warnings
 from collections.abc import Callable
@@ -491,6 +492,16 @@ def test_a_loop_that_is_left_early(workers: int, keep: bool) -> None:
     assert [batch[0].tolist() for batch in loader] == epochs[3]
 
 
+def test_worker_processes_end_with_their_loop() -> None:
+    before = {child.pid for child in multiprocessing.active_children()}
+    loader = numbers(9, batch_size=2, num_workers=2)
+    for _ in loader:
+        ours = {child.pid for child in multiprocessing.active_children()} - before
+        assert len(ours) == 2
+        break
+    assert not ours & {child.pid for child in multiprocessing.active_children()}
+
+
 class Odd(Exception):
     pass
 
@@ -520,6 +531,28 @@ def test_exceptions_of_the_data_set_have_their_type(error: Any, workers: int) ->
     loader.load_state_dict(loader.state_dict())
     with pytest.raises(error, match="no such sample"):
         next(iter(loader))
+
+
+class Once(Numbers):
+    """Its first sample can only be read the second time."""
+
+    failed = False
+
+    def __getitem__(self, index: int) -> Any:
+        if not self.failed:
+            self.failed = True
+            raise Odd
+        return super().__getitem__(index)
+
+
+def test_after_an_exception_the_first_batch_is_not_left_out() -> None:
+    dataset = Once(5)
+    loader = quiet(dataset, transform=dataset.transform, batch_size=2, seed=4, shuffle=True)
+    with pytest.raises(Odd):
+        next(iter(loader))
+    assert loader.epoch == 0
+    expected = epoch_of(numbers(5, batch_size=2, seed=4, shuffle=True), 0)
+    assert [batch[0].tolist() for batch in loader] == expected
 
 
 def test_stop_iteration_does_not_end_the_epoch() -> None:

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`DatasetLoader`: for data sets with code of their own, which Python runs as in a DataLoader.
-
-The order of the samples, and the random numbers that torch, random and numpy draw for them, are
-functions of the seed and the epoch. So a position is all that has to be saved.
-"""
+"""`DatasetLoader`: for data sets with code of their own, which Python runs as in a DataLoader."""
 
 from __future__ import annotations
 
@@ -58,9 +54,8 @@ class Items:
         self._epochs = Epochs.of_reader(*rule, even=True)
         ends = [0, *itertools.accumulate(Epochs.of_reader(*rule).sizes)]
         self._shards = list(itertools.starmap(range, itertools.pairwise(ends)))
-        self._generator = torch.Generator()  # of the seeds that worker processes are told
-        arguments |= {"batch_sampler": self, "generator": self._generator}
-        self._loader: DataLoader[Any] = DataLoader(Seeded(dataset), **arguments)  # type: ignore
+        arguments |= {"batch_sampler": self, "generator": torch.Generator()}
+        self._loader: Any = DataLoader(Seeded(dataset), **arguments)  # type: ignore[arg-type]
         self._running: Iterator[Any] | None = None
         self.move(0, 0)
 
@@ -81,7 +76,7 @@ class Items:
         if self.over():
             raise StopIteration
         if self._running is None:
-            self._generator.manual_seed(self.made["seed"] + self._epochs.number)
+            self._loader.generator.manual_seed(self.made["seed"] + self._epochs.number)
             self._running = iter(self._loader)
         try:
             batch = next(self._running)
