@@ -193,6 +193,11 @@ class Epochs:
         """Starts the next epoch."""
         self.number, self.begin, self.taken = self._core.next(self.number, self.begin, self.taken)
 
+    def move(self, number: int, batches: int) -> None:
+        """Goes to a place in an epoch of a reader, with whole epochs before it."""
+        self.number, self.begin, self.taken = self._core.start(number)
+        self.count(batches)
+
     def following(self) -> At:
         """The epoch after this one, at its beginning."""
         place = self._core.next(self.number, self.begin, self.taken)

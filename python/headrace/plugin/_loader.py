@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from headrace._pipeline import checkpoints
 from headrace._pipeline.config import integer
@@ -19,52 +19,60 @@ Item = TypeVar("Item")  # a batch as the user gets it
 MOST_EPOCHS = 2**31 - 1
 
 
+class Loop(Protocol):
+    """What a loader asks the iterator below it."""
+
+    def settled(self) -> Epochs:
+        """The epochs, with all batches counted that were taken so far."""
+
+    def over(self) -> bool:
+        """Whether the epoch has ended."""
+
+    def untouched(self) -> bool:
+        """Whether no batch was taken since the start of the epoch, or since it was restored."""
+
+    def take(self) -> list[Any]:
+        """The next batch, in a list; raises StopIteration at the end of the epoch."""
+
+
 class LoopIterator(_DaliBaseIterator[Any]):
-    """What a loader asks the iterator below it. A framework's iterator comes behind it."""
+    """A `Loop` over pipelines. A framework's iterator comes behind it."""
 
     reader: str
 
     def settled(self) -> Epochs:
-        """The epochs, with all batches counted that were taken so far."""
         self._settle()
         return self._epochs
 
     def over(self) -> bool:
-        """Whether the epoch has ended."""
         return self._over()
 
     def untouched(self) -> bool:
-        """Whether no batch was taken since the start of the epoch, or since it was restored."""
         return self._epochs.taken == self._begun
 
+    def take(self) -> list[Any]:
+        return next(self)
 
-class LoaderBase(Generic[Item]):
-    """A pipeline whose ``for`` loops are epochs. Frameworks implement `_make` and `_shown`."""
 
-    def __init__(self, pipeline: Pipeline, reader_name: str | None, drop_last: bool) -> None:
-        if not isinstance(pipeline, Pipeline):
-            raise TypeError(f"Loader takes a pipeline, not {type(pipeline).__name__}.")
-        self.pipeline = pipeline
-        self._inner = Iterated(pipeline)
-        self._reader = reader_name
+class Loops(Generic[Item]):
+    """Batches whose ``for`` loops are epochs, wherever they come from."""
+
+    def __init__(self, drop_last: bool) -> None:
         self._drop_last = drop_last
-        self._made: LoopIterator | None = None
         self._wanted: int | None = None  # the epoch that `set_epoch` asked for
         self._loop: object = None  # the newest loop: older ones may not go on
-        self._inner.enable_checkpointing()
 
-    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
-        """The iterator of the pipeline, with one name per output, and the name of the reader."""
+    def _iterator(self) -> Loop:
+        """The iterator of the current epoch; between two epochs, that of the last one."""
+        raise NotImplementedError
+
+    def _go_to(self, epoch: int) -> None:
+        """Makes `_iterator` begin this epoch, unless it is about to go on in it."""
         raise NotImplementedError
 
     def _shown(self, batch: Any) -> Item:
         """What the user gets of a batch of the iterator."""
-        raise NotImplementedError
-
-    @property
-    def batch_size(self) -> int:
-        """Maximum number of samples in a batch."""
-        return int(self.pipeline.max_batch_size or 0)
+        return cast(Item, batch)
 
     def __len__(self) -> int:
         """Number of batches in the epoch of the current loop; between two loops, in the next one."""
@@ -82,7 +90,7 @@ class LoaderBase(Generic[Item]):
 
         Epochs are counted from 0, and the number increases with each loop, so the order changes
         without `set_epoch`, too. Choosing another epoch than the next one takes as long as building
-        the pipeline again. If the pipeline has an external source or a stream, the batches before
+        the pipeline again, if there is one. If the pipeline has an external source or a stream, the batches before
         the epoch are made and left out, and an earlier epoch cannot be chosen.
 
         Raises:
@@ -90,6 +98,60 @@ class LoaderBase(Generic[Item]):
             TypeError: it is not an integer.
         """
         self._wanted = integer("epoch", epoch, 0, MOST_EPOCHS)
+
+    def __iter__(self) -> Iterator[Item]:
+        self._go_to(self._upcoming() if self._wanted is None else self._wanted)
+        self._wanted = None
+        self._loop = loop = object()
+        return self._batches(loop)
+
+    def _batches(self, loop: object) -> Iterator[Item]:
+        batches, at = self._iterator(), self._epochs().at()
+        whole = at.left - (at.batches - at.full)  # batches that come before a smaller one
+        try:
+            while loop is self._loop:
+                try:
+                    (batch,) = batches.take()
+                except StopIteration:
+                    return
+                if not self._drop_last or whole > 0:
+                    yield self._shown(batch)
+                whole -= 1
+            raise RuntimeError("This loop cannot continue: a newer one has begun.")
+        finally:  # also after `break`
+            if loop is self._loop:
+                self._loop = None
+
+    def _epochs(self) -> Epochs:
+        return self._iterator().settled()
+
+    def _upcoming(self) -> int:
+        """The epoch of the next loop if nobody asks for another one."""
+        iterator, epochs = self._iterator(), self._epochs()
+        return epochs.number + (iterator.over() or not iterator.untouched())
+
+
+class LoaderBase(Loops[Item]):
+    """A pipeline whose ``for`` loops are epochs. Frameworks implement `_make` and `_shown`."""
+
+    def __init__(self, pipeline: Pipeline, reader_name: str | None, drop_last: bool) -> None:
+        if not isinstance(pipeline, Pipeline):
+            raise TypeError(f"Loader takes a pipeline, not {type(pipeline).__name__}.")
+        super().__init__(drop_last)
+        self.pipeline = pipeline
+        self._inner = Iterated(pipeline)
+        self._reader = reader_name
+        self._made: LoopIterator | None = None
+        self._inner.enable_checkpointing()
+
+    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
+        """The iterator of the pipeline, with one name per output, and the name of the reader."""
+        raise NotImplementedError
+
+    @property
+    def batch_size(self) -> int:
+        """Maximum number of samples in a batch."""
+        return int(self.pipeline.max_batch_size or 0)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the position of this loader, after the last batch that was taken.
@@ -114,29 +176,6 @@ class LoaderBase(Generic[Item]):
         self._restart(state["pipeline"])
         self._wanted = None
 
-    def __iter__(self) -> Iterator[Item]:
-        self._go_to(self._upcoming() if self._wanted is None else self._wanted)
-        self._wanted = None
-        self._loop = loop = object()
-        return self._batches(loop)
-
-    def _batches(self, loop: object) -> Iterator[Item]:
-        batches, at = self._iterator(), self._epochs().at()
-        whole = at.left - (at.batches - at.full)  # batches that come before a smaller one
-        try:
-            while loop is self._loop:
-                try:
-                    (batch,) = next(batches)
-                except StopIteration:
-                    return
-                if not self._drop_last or whole > 0:
-                    yield self._shown(batch)
-                whole -= 1
-            raise RuntimeError("This loop cannot continue: a newer one has begun.")
-        finally:  # also after `break`
-            if loop is self._loop:
-                self._loop = None
-
     # ---- epochs ----------------------------------------------------------------------------------
 
     def _iterator(self) -> LoopIterator:
@@ -145,9 +184,6 @@ class LoaderBase(Generic[Item]):
             outputs = [str(i) for i in range(self.pipeline.num_outputs)]
             self._made = self._make(outputs, self._name())
         return self._made
-
-    def _epochs(self) -> Epochs:
-        return self._iterator().settled()
 
     def _name(self) -> str:
         """The name of the reader that determines the epochs."""
@@ -165,11 +201,6 @@ class LoaderBase(Generic[Item]):
                 "the beginning of a batch."
             )
         return name
-
-    def _upcoming(self) -> int:
-        """The epoch of the next loop if nobody asks for another one."""
-        iterator, epochs = self._iterator(), self._epochs()
-        return epochs.number + (iterator.over() or not iterator.untouched())
 
     def _go_to(self, epoch: int) -> None:
         iterator, epochs = self._iterator(), self._epochs()

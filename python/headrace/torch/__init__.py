@@ -16,7 +16,8 @@ except ImportError as error:
     ) from error
 
 from headrace.torch._compile.compile import CompiledLoader, compile, explain
+from headrace.torch._compile.own_code import DatasetLoader
 from headrace.torch._compile.report import Report, Step
 from headrace.torch.loader import Loader
 
-__all__ = ["CompiledLoader", "Loader", "Report", "Step", "compile", "explain"]
+__all__ = ["CompiledLoader", "DatasetLoader", "Loader", "Report", "Step", "compile", "explain"]

@@ -32,6 +32,8 @@ _INSTEAD = {
     "dataset": "the reader of the pipeline says what is read",
 }
 
+_PASSED = ("collate_fn", "timeout", "multiprocessing_context")
+
 
 def refuse_others(what: str, given: dict[str, Any]) -> None:
     """Refuses arguments by name. What a DataLoader has by default is accepted.
@@ -52,6 +54,24 @@ def pipeline_arguments(what: str, given: dict[str, Any]) -> dict[str, Any]:
     known = inspect.signature(Pipeline).parameters
     refuse_others(what, {k: v for k, v in given.items() if k not in known})
     return {k: v for k, v in given.items() if k in known}
+
+
+def data_loader_arguments(what: str, given: dict[str, Any], reason: str) -> dict[str, Any]:
+    """Those of `given` that a DataLoader below takes; refuses the others. `reason`: why there is one.
+
+    Raises:
+        TypeError: there are any.
+    """
+    for name in given:
+        if name in inspect.signature(Pipeline).parameters:
+            raise TypeError(f"{what}() cannot use `{name}`: {reason}, so there is no pipeline.")
+    if given.get("worker_init_fn") is not None:
+        raise TypeError(
+            f"{what}() has no argument `worker_init_fn`: `seed` determines the random numbers of worker "
+            "processes; for the rest, use the data set's own code."
+        )
+    refuse_others(what, {k: v for k, v in given.items() if k not in _PASSED})
+    return {k: given[k] for k in _PASSED if given.get(k) is not None}
 
 
 def shard_of(shard_id: int | None, num_shards: int | None) -> tuple[int, int]:

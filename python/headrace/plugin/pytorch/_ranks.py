@@ -29,7 +29,7 @@ def warn_of_whole(metas: Iterable[dict[str, Any]], stacklevel: int) -> None:
     rank, world = rank_and_world()
     if world > 1 and any(meta["number_of_shards"] == 1 for meta in metas):
         warnings.warn(
-            f"There are {world} processes, but the reader of this pipeline has num_shards=1: every "
-            f"process reads the whole data set. Give the reader shard_id={rank}, num_shards={world}.",
+            f"There are {world} processes, but num_shards is 1: every process reads the whole data set. "
+            f"Give shard_id={rank}, num_shards={world}; if there is a pipeline, give them to its reader.",
             stacklevel=stacklevel + 1,
         )

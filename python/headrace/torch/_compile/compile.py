@@ -14,8 +14,10 @@ from headrace import fn
 from headrace._pipeline.config import integer
 from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
-from headrace.torch._arguments import pipeline_arguments, shard_of
+from headrace.plugin.pytorch._ranks import warn_of_whole
+from headrace.torch._arguments import data_loader_arguments, pipeline_arguments, shard_of
 from headrace.torch._compile import augment, choices, convert, datasets, geometry, regions, table
+from headrace.torch._compile.own_code import DatasetLoader, Items
 from headrace.torch._compile.report import Report, Step
 from headrace.torch._compile.state import State
 from headrace.torch.loader import Loader
@@ -84,21 +86,25 @@ def compile(
     prefetch_factor: int | None = None,
     persistent_workers: bool | None = None,
     **pipeline_kwargs: Any,
-) -> CompiledLoader:
+) -> CompiledLoader | DatasetLoader:
     """Turns transforms of torchvision and a data set into a loader.
 
     The loader yields `(images, targets)` as a DataLoader over the data set does. Its attribute
     `report` says which transforms were compiled.
+
+    If the class of the data set has code of its own and applies the transform, Python runs this code,
+    and nothing is compiled: the loader is a `DatasetLoader`, whose `report` says why.
 
     Args:
         transform: a Compose of `torchvision.transforms` or `torchvision.transforms.v2`, one of
             their transforms, or the transforms of weights (`weights.transforms()`).
         dataset: an ImageFolder or DatasetFolder with torchvision's default loader, a Subset or
             ConcatDataset of such, a list of pairs (path, target), or the path of a folder with one
-            folder per class. Its own `transform` is ignored. A class with a `__getitem__` or
-            `__len__` of its own is refused.
+            folder per class; its own `transform` is ignored. Or a data set with indices and code of
+            its own, such as a `__getitem__`, whose `transform` is the argument.
         batch_size, shuffle, drop_last: as in a DataLoader.
-        num_threads: threads that read, decode and transform; 4 by default.
+        num_threads: threads that read, decode and transform; 4 by default. For code of the data set:
+            processes, as `num_workers` of a DataLoader; by default 0, which is this process.
         device: where batches are made: "cpu", "cuda", "cuda:1" or a torch.device.
         seed: of the order and of the random transforms; by default a different one in each run.
         shard_id, num_shards: which part of the data set is read, for training in parallel. By
@@ -108,24 +114,51 @@ def compile(
         num_workers: another name of `num_threads`; 0 means 1.
         prefetch_factor: another name of `prefetch_queue_depth`.
         persistent_workers: has no effect: threads stay from epoch to epoch.
-        pipeline_kwargs: further arguments of `Pipeline`.
+        pipeline_kwargs: further arguments of `Pipeline`. For code of the data set, where the last three
+            arguments are those of a DataLoader: its `collate_fn`, `timeout` and
+            `multiprocessing_context`.
 
     Raises:
-        TypeError: the data set runs code of its own or does not say where its files are, the
-            transforms do not return tensors, or there is no such argument.
+        TypeError: the data set has code of its own and does not apply the transform, or has no
+            indices; the transforms do not return tensors, or there is no such argument.
         ValueError: an argument has a value that is not allowed.
         FileNotFoundError: there are no images.
     """
     check_transform(transform)
+    if num_workers is not None and num_threads is not None:
+        raise ValueError("`num_workers` is another name of `num_threads`: give one of them.")
+    shards = shard_of(shard_id, num_shards)
+    try:
+        files = datasets.files_of(dataset)
+    except datasets.OwnCode as own:
+        if not datasets.applies(dataset, transform):
+            raise
+        if device_number(device) is not None:
+            raise ValueError(
+                f"`device` is {device!r}, but {own.reason}, which Python runs on the CPU. Copy the "
+                "batches in the training loop."
+            ) from None
+        warn_of_whole([{"number_of_shards": shards[1]}], 2)
+        items = Items(
+            dataset,
+            batch_size,
+            shuffle,
+            drop_last,
+            seed,
+            shards,
+            pin_memory=pin_memory,
+            num_workers=integer("num_workers", num_workers or num_threads or 0, 0, 2**31 - 1),
+            prefetch_factor=prefetch_factor,
+            persistent_workers=bool(persistent_workers),
+            **data_loader_arguments("compile", pipeline_kwargs, own.reason),
+        )
+        return DatasetLoader(items, own_report(dataset, own))
     more = pipeline_arguments("compile", pipeline_kwargs)
     if num_workers is not None:
-        if num_threads is not None:
-            raise ValueError("`num_workers` is another name of `num_threads`: give one of them.")
         num_threads = max(integer("num_workers", num_workers, 0, 2**31 - 1), 1)
     if prefetch_factor is not None:
         more.setdefault("prefetch_queue_depth", prefetch_factor)
-    files = datasets.files_of(dataset)
-    data = Data(files.paths, files.labels, shuffle, *shard_of(shard_id, num_shards))
+    data = Data(files.paths, files.labels, shuffle, *shards)
     number = device_number(device)
     report, last = analyse(transform, number)
     for step in report.python:
@@ -148,14 +181,26 @@ def compile(
     return CompiledLoader(pipe, report, drop_last, files if files.numbered else None, pin_memory)
 
 
-def explain(transform: Any) -> Report:
+def explain(transform: Any, dataset: Any = None) -> Report:
     """Says which transforms `compile` would compile, and why not the others.
 
     Args:
-        transform: as in `compile`.
+        transform, dataset: as in `compile`. With a data set, also whether Python runs its code.
     """
     check_transform(transform)
+    try:
+        if dataset is not None:
+            datasets.files_of(dataset)
+    except datasets.OwnCode as own:
+        if not datasets.applies(dataset, transform):
+            raise
+        return own_report(dataset, own)
     return analyse(transform, None)[0]
+
+
+def own_report(dataset: Any, own: datasets.OwnCode) -> Report:
+    """Of a data set whose samples are made by Python."""
+    return Report((Step(f"all of {type(dataset).__name__}", compiled=False, reason=own.reason),))
 
 
 def check_transform(transform: Any) -> None:

@@ -4,7 +4,7 @@
 
 Only data sets whose code is known are looked into: `DatasetFolder` of torchvision with its default
 loader, `Subset` and `ConcatDataset` of them, folders, and lists of pairs. Code of the user that a
-DataLoader would run is refused by name.
+DataLoader would run is an `OwnCode`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,29 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.data import ConcatDataset, Subset, default_collate
+from torch.utils.data import ConcatDataset, IterableDataset, Subset, default_collate
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 _LARGEST = 2**31 - 1  # labels of fn.readers.file are INT32
 _WAY = (
-    "If the images and targets are as in its list `samples`, pass that list: "
-    "headrace.torch.compile(transform, dataset.samples). Otherwise use a DataLoader, or a pipeline "
-    "with fn.external_source and headrace.torch.Loader"
+    "Python runs it, as in a DataLoader, if the data set applies the transform itself: if its "
+    "attribute `transform` is the transform that is passed. If the images and targets are as in its "
+    "list `samples`, pass that list: headrace.torch.compile(transform, dataset.samples). Otherwise "
+    "use a DataLoader, or a pipeline with fn.external_source and headrace.torch.Loader"
 )
+
+
+class OwnCode(TypeError):
+    """A DataLoader would run code of the data set that a pipeline does not.
+
+    Attributes:
+        reason: whose code, and which.
+    """
+
+    def __init__(self, reason: str, then: str) -> None:
+        super().__init__(f"{reason}{then}. {_WAY}")
+        self.reason = reason
 
 
 class Sample(NamedTuple):
@@ -77,13 +90,19 @@ def files_of(dataset: Any) -> Files:
     list of pairs.
 
     Raises:
-        TypeError: the data set runs code that would be left out, or does not say where its files are.
+        OwnCode: the data set runs code that would be left out.
+        TypeError: it is not a data set of files, or not one with indices.
         FileNotFoundError: there are no images.
     """
     if isinstance(dataset, (str, os.PathLike)):
         found = folder(os.fspath(dataset))
     elif isinstance(dataset, (list, tuple)):
         found = listed(dataset)
+    elif isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__getitem__"):
+        raise TypeError(
+            f"{type(dataset).__name__} is not an ImageFolder or another data set with indices. Pass such "
+            "a data set, the path of a folder with one folder per class, or a list of pairs (path, target)"
+        )
     else:
         found = samples(dataset)
     if not found:
@@ -134,17 +153,15 @@ def samples(dataset: Any) -> list[Sample]:
 
     name = type(dataset).__name__
     if not isinstance(dataset, DatasetFolder):
-        has = "but its own code" if hasattr(dataset, "samples") else "and no list `samples`"
-        raise TypeError(
-            f"{name} is not an ImageFolder or another DatasetFolder of torchvision, {has}. Pass such a "
-            "data set, the path of a folder with one folder per class, or a list of pairs (path, "
-            f"target). {_WAY if hasattr(dataset, 'samples') else ''}".rstrip()
+        raise OwnCode(
+            f"{name} has its own __getitem__",
+            ": it is not an ImageFolder or another DatasetFolder of torchvision",
         )
     check_code(dataset, DatasetFolder)
     if dataset.loader is not default_loader:
-        raise TypeError(
-            f"{name} opens its files with {dataset.loader!r}, which would be left out: only "
-            f"torchvision's default_loader can be replaced. {_WAY}"
+        raise OwnCode(
+            f"{name} opens its files with {dataset.loader!r}",
+            ", which would be left out: only torchvision's default_loader can be replaced",
         )
     return [Sample(path, target, dataset.target_transform) for path, target in dataset.samples]
 
@@ -153,12 +170,28 @@ def check_code(dataset: Any, base: type) -> None:
     """Refuses a subclass of `base` that changes what a DataLoader gets.
 
     Raises:
-        TypeError: it does.
+        OwnCode: it does.
     """
     kind = type(dataset)
     for name in ("__getitem__", "__getitems__", "__len__", "__getattribute__"):
         if getattr(kind, name, None) is not getattr(base, name, None):
-            raise TypeError(
-                f"{kind.__name__} has its own {name}, which a DataLoader would call and a compiled "
-                f"loader would not. {_WAY}"
+            raise OwnCode(
+                f"{kind.__name__} has its own {name}",
+                ", which a DataLoader would call and a compiled loader would not",
             )
+
+
+def applies(dataset: Any, transform: Any) -> bool:
+    """Whether the samples of a data set are made with this transform."""
+    from torchvision.datasets.vision import StandardTransform
+
+    own = getattr(dataset, "transform", None)
+    if own is None:
+        both = getattr(dataset, "transforms", None)  # of images and targets
+        own = both.transform if isinstance(both, StandardTransform) else both
+    if own is not None:
+        return bool(own is transform or own == transform)  # bound methods are equal
+    if isinstance(dataset, Subset):
+        return applies(dataset.dataset, transform)
+    parts = dataset.datasets if isinstance(dataset, ConcatDataset) else []
+    return bool(parts) and all(applies(part, transform) for part in parts)
