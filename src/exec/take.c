@@ -62,6 +62,7 @@ static void cut_short(hr_pipeline *p, hr_iteration *it)
 void hr__rewind(hr_pipeline *p)
 {
     p->rewinding = true;
+    hr__wake(p, p->worker_count); /* iterations behind one that lacked memory have to end, too */
 }
 
 bool hr__rewind_end(hr_pipeline *p)

@@ -30,10 +30,10 @@ static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
 }
 
 /* The oldest iteration with a task to run; lock held. Iterations after one that ran out of memory
- * get no tasks until that one has been retried. */
+ * get no tasks until that one has been retried, or all of them are to end. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
-    for (hr_iteration *it = p->first; it && !it->starved; it = it->next) {
+    for (hr_iteration *it = p->first; it && (!it->starved || p->rewinding); it = it->next) {
         if (it->done || it->next_task >= it->tasks)
             continue;
         if (!p->plan->stages[it->stage].ordered || in_turn(p, it))
