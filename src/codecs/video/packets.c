@@ -86,12 +86,12 @@ static int32_t of_units(const hr_video *v, const uint8_t *bytes, size_t size)
 
 bool hr_video_is_crowded(const hr_video *v, const uint8_t *bytes, size_t size)
 {
-    const uint8_t *p = bytes, *end = bytes + size;
     const size_t length_size = hr__bitstream_length_size(v);
     int32_t count = 0;
-    if ((v->codec != HR_VIDEO_CODEC_H264 && v->codec != HR_VIDEO_CODEC_HEVC) ||
+    if (size == 0 || (v->codec != HR_VIDEO_CODEC_H264 && v->codec != HR_VIDEO_CODEC_HEVC) ||
         (length_size > 0 && bytes == v->extra)) /* has counts, and is read unit by unit */
         return false;
+    const uint8_t *p = bytes, *end = bytes + size;
     while (length_size == 0 && p < end && count <= HR_VIDEO_MOST_UNITS) {
         p = behind_start_code(p, end);
         count += p < end;
