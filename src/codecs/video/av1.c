@@ -21,9 +21,9 @@ typedef struct sequence {
 
 bool hr__av1_next(const uint8_t **at, size_t *left, hr_av1_unit *unit)
 {
-    const uint8_t *p = *at, *end = *at + *left;
     if (*left == 0)
         return false;
+    const uint8_t *p = *at, *end = *at + *left;
     const bool extended = *p & 4, sized = *p & 2;
     uint64_t length = 0;
     unit->type = *p >> 3 & 15;
