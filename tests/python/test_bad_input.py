@@ -726,7 +726,7 @@ def odd_arrays(tmp_path: Path, threads: int = 2, **options: object) -> Pipeline:
 
 def test_a_sample_of_another_type_is_named(tmp_path: Path) -> None:
     pipe = odd_arrays(tmp_path)
-    for name, what in (("1.npy", "FLOAT with 1 dim.*INT16 with 1"), ("5.npy", "with 2 dim.*with 1")):
+    for name, what in (("1.npy", "float with 1 dim.*int16 with 1"), ("5.npy", "with 2 dim.*with 1")):
         with pytest.raises(RuntimeError, match=f"^readers.numpy .*test_bad_input.py:.*{name}.*{what}"):
             pipe.run()
     assert [int(np.asarray(t)[0]) for t in pipe.run()[0]] == [6, 7, 8]
