@@ -116,7 +116,7 @@ def test_operators_are_part_of_the_package(library: Path):
     try:
         fn.example.above(fn.external_source(lambda: PICTURES), treshold=3)
     except KeyError as error:
-        assert 'Argument "treshold" is not defined for operator "Above"' in str(error)
+        assert 'Argument "treshold" is not defined for operator "example__Above"' in str(error)
     else:
         raise AssertionError
     """

@@ -92,10 +92,26 @@ class Feeder:
         if any(source.ended for source in self._asked):
             self.round += 1
             raise StopIteration
+        try:
+            return self._answers(size)
+        except Exception:
+            self._leave_out_bad_answers(size)
+            raise
+
+    def _answers(self, size: int) -> Feedings:
         return tuple(
             (source.node, source.prepare(source.columns(), size, engine=self._engine))
             for source in self._asked
         )
+
+    def _leave_out_bad_answers(self, size: int) -> None:
+        """An answer that is refused a second time is at fault itself, unlike one at which a signal handler raised: it is
+        left out, with those of the other sources."""
+        try:
+            self._answers(size)
+        except Exception:
+            self.round += 1
+            self.iteration += 1
 
     def named(self, name: str) -> Source:
         """The source of this name; raises KeyError if there is none."""
