@@ -114,7 +114,7 @@ struct hr_pipeline {
     /* what the consumer has taken, which a checkpoint records */
     int64_t taken_iteration, taken_sample;
     int64_t *taken_position;  /* one per source, since its last split */
-    hr_cursor **taken_cursor; /* one per source; NULL if it is no stream */
+    hr_cursor **taken_cursor; /* one per source; NULL if it is not a stream */
     /* the same before the last batch, until it is delivered; a cursor is NULL if it is the same */
     struct hr_before {
         int64_t iteration, sample, *position;

@@ -15,7 +15,7 @@ from PIL import Image
 from tiffs import pages, tiff
 
 WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, PALETTE, CMYK, YCBCR = 0, 1, 2, 3, 5, 6
-# photometric, samples per pixel, of which are no colours
+# photometric, samples per pixel, of which are not colours
 COLOURS = {
     "grey": (BLACK_IS_ZERO, 1, 0),
     "grey, white is 0": (WHITE_IS_ZERO, 1, 0),

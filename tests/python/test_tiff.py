@@ -211,7 +211,7 @@ REFUSED = {
     "complex": ({"fields": {339: (3, [6])}}, "complex samples"),
     "float": ({"fields": {339: (3, [3]), 258: (3, [24] * 3)}}, "float samples of 24 bits"),
     "bits": ({"fields": {258: (3, [32, 32, 32])}}, "integer samples of 32 bits"),
-    "extra samples": ({"fields": {338: (3, [2])}}, "of which 1 are no colours"),
+    "extra samples": ({"fields": {338: (3, [2])}}, "of which 1 are not colours"),
     "planes": ({"fields": {284: (3, [3])}}, "planar configuration 3"),
     "YCbCr": ({"fields": {262: (3, [6])}}, "subsampled YCbCr"),
     "inks": ({"fields": {262: (3, [5]), 277: (3, [4]), 258: (3, [8] * 4), 332: (3, [2])}}, "not CMYK"),

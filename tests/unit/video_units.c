@@ -240,7 +240,7 @@ TEST(only_exact_points_of_recovery_without_a_delay_are_keys)
     CHECK(f.count == 8);
     for (int32_t i = 0; i < 8; i++)
         CHECK((f.flags[i] & (KEY | BEGIN | END)) == expected[i]);
-    CHECK(f.first[0] > 8); /* what is in front of the parameters is no part of it */
+    CHECK(f.first[0] > 8); /* what is in front of the parameters is not part of it */
 }
 
 /* A packet of AV1: a delimiter, perhaps a sequence, and the first byte of a frame. */

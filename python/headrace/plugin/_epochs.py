@@ -219,7 +219,7 @@ class Epochs:
 
         Raises:
             ValueError: the state is not one of these epochs.
-            KeyError, TypeError: it is no state at all.
+            KeyError, TypeError: it is not a state.
         """
         taken = _natural(state["taken"])
         if self.sized:

@@ -350,7 +350,7 @@ static hr_status check_colours(const directory *d, const hr_tiff *t, hr_error *e
                        t->photometric, foreign_colours(t->photometric));
     if (t->samples < needed || t->extra > t->samples - needed)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: %u samples per pixel, of which %u are no colours; the colours need "
+                       "TIFF: %u samples per pixel, of which %u are not colours; the colours need "
                        "%u",
                        t->samples, t->extra, needed);
     if (t->photometric == HR_TIFF_PHOTOMETRIC_WHITE_IS_ZERO && t->format == HR_TIFF_FORMAT_INT)
@@ -519,7 +519,7 @@ hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, int32_t pa
     return find_blocks(&d, t, error);
 }
 
-/* Smaller copies and masks of other pages are no pages of their own. */
+/* Smaller copies and masks of other pages are not pages of their own. */
 static bool is_own_page(const directory *d)
 {
     uint32_t kind;

@@ -51,7 +51,7 @@ typedef struct hr_tiff {
     hr_tiff_photometric photometric; /* of decompressed samples: JPEG blocks are RGB or grey */
     hr_tiff_format format;
     uint32_t fax_options;
-    uint32_t extra;                /* of the samples: how many are no colours */
+    uint32_t extra;                /* of the samples: how many are not colours */
     uint32_t stored;               /* samples per pixel of a decompressed block */
     bool reversed;                 /* the first pixel is in the lowest bit of a byte */
     bool planar;                   /* one sample per block */

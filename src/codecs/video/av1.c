@@ -124,7 +124,7 @@ static bool is_still(const hr_av1_unit *unit)
 
 /* ---- frames ---- */
 
-/* A key frame that is shown later is no place to begin: frames before that need others. */
+/* A key frame that is shown later is not a place to begin: frames before that need others. */
 static bool is_shown_key(const hr_av1_unit *unit)
 {
     return (unit->bytes[0] & 0xf0) == 0x10; /* shown again: no; type: 0; shown: yes */

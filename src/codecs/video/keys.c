@@ -42,7 +42,7 @@ hr_status hr__keys_read(hr_demux *d, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Leading pictures of the first key are no frames, unless they say that they can be decoded. */
+/* Leading pictures of the first key are not frames, unless they say that they can be decoded. */
 static hr_status find_decodable(hr_demux *d, int32_t key, hr_error *error)
 {
     const hr_video *v = d->video;
