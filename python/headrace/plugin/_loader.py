@@ -231,7 +231,7 @@ class LoaderBase(Loops[Item]):
                 f"This loader cannot go back to epoch {epoch}: its pipeline has an external source or a "
                 "stream, which only goes forward. Make a new pipeline."
             )
-        while epochs.number < epoch:
+        while self._epochs().number < epoch:  # the iterator replaces its epochs
             while not iterator.over():
                 next(iterator, None)
             iterator.reset()
