@@ -91,7 +91,7 @@ def copy(pipeline: Any, definition: Any, **arguments: Any) -> Any:
 
 def _pipeline_class(pipeline: Any) -> Any:
     """`Pipeline`, also for an object of a class derived from it, whose arguments are unknown."""
-    return next(kind for kind in type(pipeline).__mro__ if "deserialize" in vars(kind))
+    return next(kind for kind in type(pipeline).__mro__ if "_take_definition" in vars(kind))
 
 
 def _ancestors(definition: Any) -> list[Any]:
