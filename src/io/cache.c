@@ -47,6 +47,7 @@ struct hr_cache {
     atomic_int_least64_t hits, misses, made, refused, unwritten;
     atomic_int_least64_t file_hits, file_misses, files_made, files_unwritten;
     hr_cache_folder *folder;
+    pthread_mutex_t writing; /* held from the look whether a value is there until it is */
 };
 
 static part *part_of(hr_cache *cache, const hr_hash *key)
@@ -157,6 +158,7 @@ hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_e
     cache->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     for (int i = 0; i < PARTS; i++)
         pthread_mutex_init(&cache->part[i].lock, NULL);
+    pthread_mutex_init(&cache->writing, NULL);
     if (folder) {
         hr_status status = hr_cache_folder_open(&cache->folder, folder, on_found, cache, error);
         if (status != HR_STATUS_OK) {
@@ -185,6 +187,7 @@ void hr_cache_destroy(hr_cache *cache)
         hr_free(p->slots);
         pthread_mutex_destroy(&p->lock);
     }
+    pthread_mutex_destroy(&cache->writing);
     hr_free(cache);
 }
 
@@ -290,16 +293,23 @@ static bool worth_keeping(hr_cache *cache, const hr_hash *key, size_t size)
            (!look_up(cache, key, NULL, &s) || s.size < size);
 }
 
-/* Appends the value to the folder; `made` counts new keys. False if it cannot be written. */
+/* Appends the value to the folder, unless another thread has just done so; `made` counts new keys.
+ * False if it cannot be written. */
 static bool put_in_folder(hr_cache *cache, const hr_hash *key, const void *value, size_t size,
                           atomic_int_least64_t *made)
 {
     hr_cache_location location;
-    if (!cache->folder || !hr_cache_folder_append(cache->folder, key, value, size, &location))
+    bool there = true;
+    if (!cache->folder)
         return false;
-    slot s = slot_at(key, &location);
-    atomic_fetch_add(made, insert(cache, &s));
-    return true;
+    pthread_mutex_lock(&cache->writing);
+    if (worth_keeping(cache, key, size)) {
+        there = hr_cache_folder_append(cache->folder, key, value, size, &location);
+        slot s = there ? slot_at(key, &location) : (slot){.size = 0};
+        atomic_fetch_add(made, there && insert(cache, &s));
+    }
+    pthread_mutex_unlock(&cache->writing);
+    return there;
 }
 
 void hr_cache_put_file(hr_cache *cache, const hr_hash *key, const void *value, size_t size)

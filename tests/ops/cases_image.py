@@ -518,7 +518,7 @@ SHARED = {
 } | {"resize(resize_y)", "random_resized_crop(min_filter)", "random_resized_crop(mag_filter)"}
 # Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {
-    r"^rotate: input 0 DHW ": "DALI refuses the layout; Headrace takes it, and asks for `axis`",
+    r"^(resize|rotate|warp_affine): input 0 DHW ": "DALI refuses volumes without channels; arguments are those of volumes",
     r"^(crop|crop_mirror_normalize|decoders.image_crop): crop_pos_[xyz]=": "a position outside 0..1 is refused, even if it is not used",
     r"^crop_mirror_normalize: (mean|std)=\[": "two values for three channels are refused",
     r"^crop_mirror_normalize: scale=0.0$": "0 scales by zero; DALI computes 0 / 0",

@@ -54,14 +54,25 @@ if __name__ == "__main__":
 
 
 def run(
-    *args: str, cwd: Path, python: str = sys.executable, **env: str
+    *args: str, cwd: Path, python: str = sys.executable, alone: bool = False, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    command = [python, "-m", "headrace.as_dali", *args]
-    paths = [p for p in (env.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")) if p]
-    # The package under test comes first, wherever it is imported from.
+    """Runs a program under `headrace.as_dali`. `alone`: of the packages that are installed, it sees only this one
+    and NumPy, because DALI itself may be among them."""
     import headrace
+    import numpy as np
 
-    paths.insert(0, str(Path(headrace.__file__).parent.parent))
+    packages = Path(headrace.__file__).parent.parent
+    command = [python, *(["-S"] if alone else []), "-m", "headrace.as_dali", *args]
+    paths = [p for p in (env.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")) if p]
+    if alone:
+        paths, packages = paths[:1], cwd / "packages"
+        packages.mkdir()
+        numpy = Path(np.__file__).parent
+        for package in (Path(headrace.__file__).parent, numpy, numpy.with_name("numpy.libs")):
+            if package.exists():
+                (packages / package.name).symlink_to(package)
+    # The package under test comes first, wherever it is imported from.
+    paths.insert(0, str(packages))
     full = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.run(
         command, cwd=cwd, env=full, capture_output=True, text=True, timeout=HANG_S
@@ -214,7 +225,8 @@ def test_beside_installed_dali(tmp_path: Path, kind: str, first: str) -> None:
     except ModuleNotFoundError:
         print(nvidia.other.x, nvidia.dali.__version__, nvidia.dali.fn.__name__)
     """
-    done = run("-c", textwrap.dedent(code), cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    site = str(tmp_path / "site")
+    done = run("-c", textwrap.dedent(code), cwd=tmp_path, alone=True, PYTHONPATH=site)
     assert done.stdout == "5 2.4.0 headrace.fn\n", done.stderr
 
 
@@ -223,7 +235,7 @@ def test_other_nvidia_packages_stay(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("x = 5\n")
     code = "import nvidia.dali, nvidia.other; print(nvidia.other.x, nvidia.dali.__version__)"
-    done = run("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    done = run("-c", code, cwd=tmp_path, alone=True, PYTHONPATH=str(tmp_path / "site"))
     assert done.stdout == "5 2.4.0\n", done.stderr
 
 

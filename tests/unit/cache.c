@@ -309,6 +309,47 @@ static size_t few_values(void)
     return fill_folder(0, FEW) ? read_file(".000", whole, sizeof(whole)) : 0;
 }
 
+typedef struct putter {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    hr_cache *cache;
+} putter;
+
+static void *put_few(void *context)
+{
+    const putter *p = context;
+    for (int i = 0; i < FEW; i++) {
+        pthread_barrier_wait(p->start); /* all put the same value at once */
+        put(p->cache, i, 0);
+    }
+    return NULL;
+}
+
+/* Several threads may make the index of one file at once. */
+TEST(a_value_is_written_once)
+{
+    enum { THREADS = 8, ROUNDS = 50 };
+    putter threads[THREADS];
+    const size_t once = few_values();
+    CHECK(once > 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_t start;
+        fresh_folder();
+        hr_cache *c = make(1 << 24, folder);
+        CHECK(c && pthread_barrier_init(&start, NULL, THREADS) == 0);
+        for (int i = 0; i < THREADS; i++) {
+            threads[i] = (putter){.start = &start, .cache = c};
+            CHECK(pthread_create(&threads[i].thread, NULL, put_few, &threads[i]) == 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i].thread, NULL);
+        CHECK(stats(c).made == FEW && count_found(c, FEW) == FEW);
+        hr_cache_destroy(c);
+        pthread_barrier_destroy(&start);
+        CHECK(read_file(".000", whole, sizeof(whole)) == once);
+    }
+}
+
 TEST(cut_anywhere)
 {
     size_t size = few_values();
