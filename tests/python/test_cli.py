@@ -288,7 +288,7 @@ def test_cpu_time_includes_children() -> None:
         while os.times().user < end:
             pass
         os.write(tell, b"x")
-        signal.pause()  # stay alive to be counted
+        signal.pause()  # no luck: it stays alive to be counted until it is killed
     assert os.read(done, 1) == b"x"
     assert bench.cpu_seconds() - before > 0.1
     os.kill(child, signal.SIGKILL)

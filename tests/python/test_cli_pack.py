@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from headrace import Pipeline, cli, fn, types
-from waiting import HANG_S, until
+from waiting import HANG_S
 
 MAIN = "import sys; from headrace import cli; sys.exit(cli.main(sys.argv[1:]))"
 NAMES = {
@@ -158,20 +157,19 @@ def test_damage_on_the_disk(root: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert [path.name for path in tmp_path.iterdir()] == ["pack.json"]
 
 
-BLOCKED = """
-import glob, signal, sys
+INTERRUPTED = """
+import signal
 from headrace.cli import pack
 components, done = pack._components, 0
 
-def blocks(picture, data):  # within the second shard
+def counts(picture, data):
     global done
     done += 1
-    if done == 150:
-        print("waiting", flush=True)
-        signal.pause()
+    if done == 150:  # within the second shard
+        signal.raise_signal(signal.SIGINT)
     return components(picture, data)
 
-pack._components = blocks
+pack._components = counts
 """
 
 
@@ -182,9 +180,7 @@ def test_interrupted(start: Any, child: Any, tmp_path: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{i}.jpg").write_bytes(bytes([i % 256]) * 20_000)
     arguments = ["pack", str(root), str(out), "--shard-size", "2M"]
-    process = start(BLOCKED + MAIN, *arguments)
-    until(lambda: "waiting" in process.stdout.readline(), "the second shard is being written")
-    process.send_signal(signal.SIGINT)
+    process = start(INTERRUPTED + MAIN, *arguments)
     process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert list(out.glob("*.tar")) and not list(out.glob("*.part"))

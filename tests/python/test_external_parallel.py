@@ -455,6 +455,7 @@ def test_closing_the_pool_ends_the_workers() -> None:
 
 
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
+    # no luck: the workers are killed there
     pipe = build(headrace, lambda i: batch(i) if i == 0 else signal.pause())
     pids = pipe._feeder.pool.pids
     pool = pipe._feeder.pool
@@ -472,7 +473,7 @@ CHILD = """
     def source(i):
         if i >= 3:
             open(f"{sys.argv[3]}{i}", "w").close()
-            signal.pause()
+            signal.pause()  # no luck: the worker is killed here
         return [np.full(3, i)] * 2
 
     if __name__ == "__main__":

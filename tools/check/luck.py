@@ -22,6 +22,7 @@ RULES = [  # what is found, what to do instead, and whether a test that measures
     (r"\bu?sleep\(|\bnanosleep\(", "a sleep: wait for the event (tests/waiting.*)", True),
     (rf"\b({CLOCKS})(_ns)?\(|\btime\.time(_ns)?\(", A_CLOCK, True),
     (r"(?<!wait\()\btimeout=\d", "a short time-out: use waiting.HANG_S", True),
+    (r"signal\.pause\(|\bpause\(\)", "a wait for a signal that may come before it: raise_signal", True),
     (r"(127\.0\.0\.1|localhost|0\.0\.0\.0):\d\d", "a fixed port: bind port 0", False),
     (r"(?i)(\b|_)port\b\W{1,6}\d\d", "a fixed port: bind port 0", False),
     (r"\bbind\(\(.*, *[1-9]|\bhtons\([1-9]", "a fixed port: bind port 0", False),
