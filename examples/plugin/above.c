@@ -42,10 +42,6 @@ const hr_op_def hr_op_above = {
     .args = above_arg_defs,
     .args_size = sizeof(above_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({.name = "output"}),
-    .out_count = 1,
     .infer = above_infer,
     .run_cpu = above_run,
 };

@@ -24,10 +24,6 @@ const hr_op_def hr_op_invert = {
     .flags = HR_OP_SEQUENCE,
     .args = invert_arg_defs,
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({.name = "output"}),
-    .out_count = 1,
     .lower = invert_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
 };

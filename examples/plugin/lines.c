@@ -235,8 +235,6 @@ const hr_op_def hr_op_lines = {
     .devices = "cpu",
     .args = lines_arg_defs,
     .args_size = sizeof(lines_args),
-    .out = HR_OUTPUTS({.name = "output"}),
-    .out_count = 1,
     .create = lines_create,
     .destroy = lines_destroy,
     .source = &lines_source,

@@ -151,8 +151,6 @@ const hr_op_def hr_op_records = {
     .devices = "cpu",
     .args = records_arg_defs,
     .args_size = sizeof(records_args),
-    .out = HR_OUTPUTS({.name = "output"}),
-    .out_count = 1,
     .create = records_create,
     .destroy = records_destroy,
     .source = &records_source,

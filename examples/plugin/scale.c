@@ -41,10 +41,6 @@ const hr_op_def hr_op_scale = {
     .args = scale_arg_defs,
     .args_size = sizeof(scale_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({.name = "output"}),
-    .out_count = 1,
     .infer = scale_infer,
     .run_cpu = scale_run,
 #if defined(EXAMPLE_CUDA)

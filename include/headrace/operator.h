@@ -520,10 +520,18 @@ typedef struct hr_op_def {
     uint32_t flags;
     const hr_arg_def *args;
     size_t args_size;
-    const hr_input_def *in; /* HR_INPUTS(...); further inputs are like the last one described */
+    /* Inputs and outputs. What is left out (0 or NULL) follows from the rest:
+     *  - without in_max, the operator takes the inputs that `in` describes: all of them, or with
+     *    in_min at least so many;
+     *  - with in_max, it takes in_min to in_max inputs, even if in_min is 0; inputs beyond those
+     *    that `in` describes are like the last one;
+     *  - without `out`, its output is called "output";
+     *  - without out_count, it has the outputs that `out` names, or as many as `outputs` or
+     *    `out_keys` says. An operator without outputs has an `outputs` that returns 0. */
+    const hr_input_def *in; /* HR_INPUTS(...) */
     int32_t in_min, in_max;
     const hr_output_def *out; /* HR_OUTPUTS(...) */
-    int32_t out_count;        /* number of outputs; < 0: `outputs` or `out_keys` gives it */
+    int32_t out_count;        /* < 0: `outputs` or `out_keys` gives it */
     int32_t (*outputs)(const void *args, int32_t n_in);
     /* Checks several arguments together, once per node. Arguments given per sample have their
      * absent value. */

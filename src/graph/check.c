@@ -89,7 +89,7 @@ static hr_status out_keys_check(const hr_op_def *def, hr_error *error)
 {
     int32_t i = hr__args_find_exact(def, def->out_keys);
     if (i < 0 || def->args[i].type != HR_ARG_TYPE_JSON || !(def->args[i].flags & HR_ARG_REQUIRED) ||
-        !def->args[i].form || def->args[i].form[0] != '{' || def->out_count >= 0)
+        !def->args[i].form || def->args[i].form[0] != '{' || hr_op_ports_of(def).out_count >= 0)
         return hr_fail(error, HR_STATUS_VALUE,
                        "\"%s\" is not a required dictionary that the number of outputs follows",
                        def->out_keys);
@@ -100,20 +100,21 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
 {
     if (!def->doc || !def->doc[0])
         return hr_fail(error, HR_STATUS_VALUE, "it has no documentation");
-    if (def->in_min < 0 || def->in_max < def->in_min || def->in_max > HR_OP_MAX_INPUTS)
-        return hr_fail(error, HR_STATUS_VALUE, "%d to %d inputs are not possible", def->in_min,
-                       def->in_max);
-    if (def->out_count > HR_OP_MAX_OUTPUTS ||
-        (def->out_count < 0 && !def->outputs && !def->out_keys))
+    hr_op_ports ports = hr_op_ports_of(def);
+    if (ports.in_min < 0 || ports.in_max < ports.in_min || ports.in_max > HR_OP_MAX_INPUTS)
+        return hr_fail(error, HR_STATUS_VALUE, "%d to %d inputs are not possible", ports.in_min,
+                       ports.in_max);
+    if (ports.out_count > HR_OP_MAX_OUTPUTS ||
+        (ports.out_count < 0 && !def->outputs && !def->out_keys))
         return hr_fail(error, HR_STATUS_VALUE, "its number of outputs is not possible");
     if (def->out_keys)
         HR_TRY(out_keys_check(def, error));
-    if (def->in_max > 0 && !(def->in && def->in[0].name))
+    if (ports.in_max > 0 && !(def->in && def->in[0].name))
         return hr_fail(error, HR_STATUS_VALUE, "its inputs have no names");
     if ((def->flags & HR_OP_MERGE) && (def->predicate < 0 || def->predicate >= hr__args_count(def)))
         return hr_fail(error, HR_STATUS_VALUE, "its predicate is not an argument");
     const hr_source_def *source = def->source;
-    if (source && def->in_max > 0)
+    if (source && ports.in_max > 0)
         return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");
     if (hr_op_is_reader(def) && !(source->count && source->name && source->emit))
         return hr_fail(error, HR_STATUS_VALUE, "its source is not complete");

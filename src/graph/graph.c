@@ -72,15 +72,15 @@ static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_
                             hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE];
-    const hr_op_def *def = node->def;
+    hr_op_ports ports = hr_op_ports_of(node->def);
     int32_t n = desc->input_count;
-    if (n < def->in_min || n > def->in_max) {
+    if (n < ports.in_min || n > ports.in_max) {
         hr_node_text(node, text, sizeof(text));
-        if (def->in_min == def->in_max)
+        if (ports.in_min == ports.in_max)
             return hr_fail(error, HR_STATUS_VALUE, "%s: takes %d input%s; got %d", text,
-                           def->in_min, def->in_min == 1 ? "" : "s", n);
+                           ports.in_min, ports.in_min == 1 ? "" : "s", n);
         return hr_fail(error, HR_STATUS_VALUE, "%s: takes between %d and %d inputs; got %d", text,
-                       def->in_min, def->in_max, n);
+                       ports.in_min, ports.in_max, n);
     }
     node->inputs = hr__node_store(node, (size_t)n + 1, sizeof(*node->inputs), error);
     if (!node->inputs)
@@ -259,7 +259,8 @@ static int32_t count_outputs(const hr_node *node)
         return (*(const hr_json *const *)(const void *)((const char *)node->args + arg->offset))
             ->count;
     }
-    return def->out_count >= 0 ? def->out_count : def->outputs(node->args, node->input_count);
+    int32_t count = hr_op_ports_of(def).out_count;
+    return count >= 0 ? count : def->outputs(node->args, node->input_count);
 }
 
 static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,

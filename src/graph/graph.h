@@ -66,6 +66,13 @@ extern const char *const hr_cuda_op_names[]; /* operators of the CUDA module; NU
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
+/* The inputs and outputs of an operator, with what its table leaves out: see hr_op_def. */
+typedef struct hr_op_ports {
+    int32_t in_min, in_max;
+    int32_t out_count;        /* -1: `outputs` or `out_keys` of the table gives it */
+    const hr_output_def *out; /* NULL with `out_keys` */
+} hr_op_ports;
+hr_op_ports hr_op_ports_of(const hr_op_def *def);
 /* Whether it is a source of this kind: of numbered items, a stream, fed by the caller. */
 bool hr_op_is_reader(const hr_op_def *def);
 bool hr_op_is_stream(const hr_op_def *def);

@@ -127,8 +127,9 @@ static void put_arg(hr_text *text, const hr_arg_def *arg)
 
 static void put_inputs(hr_text *text, const hr_op_def *def)
 {
-    hr_text_append(text, ", \"in_min\": %d, \"in_max\": %d, \"inputs\": [", def->in_min,
-                   def->in_max);
+    hr_op_ports ports = hr_op_ports_of(def);
+    hr_text_append(text, ", \"in_min\": %d, \"in_max\": %d, \"inputs\": [", ports.in_min,
+                   ports.in_max);
     for (int32_t i = 0; def->in && def->in[i].name; i++) {
         hr_text_append(text, "%s{", i ? ", " : "");
         put_key(text, "name", true);
@@ -143,13 +144,14 @@ static void put_inputs(hr_text *text, const hr_op_def *def)
 
 static void put_outputs(hr_text *text, const hr_op_def *def)
 {
-    if (def->out_count < 0)
+    hr_op_ports ports = hr_op_ports_of(def);
+    if (ports.out_count < 0)
         hr_text_append(text, ", \"out_count\": null, \"outputs\": [");
     else
-        hr_text_append(text, ", \"out_count\": %d, \"outputs\": [", def->out_count);
-    for (int32_t i = 0; def->out && def->out[i].name; i++) {
+        hr_text_append(text, ", \"out_count\": %d, \"outputs\": [", ports.out_count);
+    for (int32_t i = 0; ports.out && ports.out[i].name; i++) {
         hr_text_append(text, "%s", i ? ", " : "");
-        hr_text_append_quoted(text, def->out[i].name);
+        hr_text_append_quoted(text, ports.out[i].name);
     }
     hr_text_append(text, "]");
     put_string(text, "out_keys", def->out_keys);

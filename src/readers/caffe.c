@@ -95,7 +95,6 @@ const hr_op_def hr_op_readers_caffe = {
     .args = caffe_arg_defs,
     .args_size = sizeof(caffe_args),
     .out = HR_OUTPUTS({"images"}, {"labels"}),
-    .out_count = -1,
     .outputs = caffe_outputs,
     .check = caffe_check,
     .create = caffe_create,

@@ -282,7 +282,6 @@ const hr_op_def hr_op_readers_coco = {
     .args = coco_arg_defs,
     .args_size = sizeof(coco_args),
     .out = HR_OUTPUTS({"images"}, {"boxes"}, {"labels"}),
-    .out_count = -1,
     .outputs = coco_outputs,
     .check = coco_check,
     .create = coco_create,

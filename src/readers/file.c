@@ -93,7 +93,6 @@ const hr_op_def hr_op_readers_file = {
     .args = file_arg_defs,
     .args_size = sizeof(file_args),
     .out = HR_OUTPUTS({"bytes"}, {"labels"}),
-    .out_count = 2,
     .check = file_check,
     .create = file_create,
     .destroy = hr_files_destroy,

@@ -119,7 +119,6 @@ const hr_op_def hr_op_experimental_readers_fits = {
     .args = fits_arg_defs,
     .args_size = sizeof(fits_args),
     .out = HR_OUTPUTS({"array"}),
-    .out_count = -1,
     .outputs = fits_outputs,
     .check = fits_check,
     .create = fits_create,

@@ -392,7 +392,6 @@ const hr_op_def hr_op_readers_mxnet = {
     .args = mxnet_arg_defs,
     .args_size = sizeof(mxnet_args),
     .out = HR_OUTPUTS({"images"}, {"labels"}),
-    .out_count = 2,
     .create = mxnet_create,
     .destroy = mxnet_destroy,
     .source = &mxnet_source,

@@ -341,7 +341,6 @@ const hr_op_def hr_op_readers_nemo_asr = {
     .args = nemo_arg_defs,
     .args_size = sizeof(nemo_args),
     .out = HR_OUTPUTS({"audio"}, {"sample_rate"}, {"text"}, {"index"}),
-    .out_count = -1,
     .outputs = nemo_outputs,
     .check = nemo_check,
     .create = nemo_create,

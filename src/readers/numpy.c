@@ -377,7 +377,6 @@ const hr_op_def hr_op_readers_numpy = {
     .args = numpy_arg_defs,
     .args_size = sizeof(numpy_args),
     .out = HR_OUTPUTS({"array"}),
-    .out_count = -1,
     .outputs = numpy_outputs,
     .check = numpy_check,
     .create = numpy_create,

@@ -235,7 +235,6 @@ const hr_op_def hr_op_readers_sequence = {
     .args = sequence_arg_defs,
     .args_size = sizeof(sequence_args),
     .out = HR_OUTPUTS({"sequence"}),
-    .out_count = 1,
     .create = sequence_create,
     .destroy = sequence_destroy,
     .source = &sequence_source,

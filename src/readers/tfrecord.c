@@ -406,7 +406,6 @@ const hr_op_def hr_op_readers_tfrecord = {
     .devices = "cpu",
     .args = tfrecord_arg_defs,
     .args_size = sizeof(tfrecord_args),
-    .out_count = -1,
     .out_keys = "features",
     .check = tfrecord_check,
     .create = tfrecord_create,

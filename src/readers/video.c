@@ -210,7 +210,6 @@ const hr_op_def hr_op_experimental_readers_video = {
     .args = video_arg_defs,
     .args_size = sizeof(video_args),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
-    .out_count = -1,
     .outputs = video_outputs,
     .check = video_check,
     .create = video_create,

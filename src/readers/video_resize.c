@@ -84,7 +84,6 @@ const hr_op_def hr_op_readers_video_resize = {
     .args = resize_arg_defs,
     .args_size = sizeof(resize_args),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
-    .out_count = -1,
     .outputs = resize_outputs,
     .check = resize_check,
     .create = resize_create,

@@ -503,7 +503,6 @@ const hr_op_def hr_op_readers_webdataset = {
     .args = wds_arg_defs,
     .args_size = sizeof(wds_args),
     .out = HR_OUTPUTS({"component"}),
-    .out_count = -1,
     .outputs = wds_outputs,
     .check = wds_check,
     .create = wds_create,

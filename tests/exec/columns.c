@@ -53,9 +53,6 @@ static const hr_op_def op_twice = {
     .args = twice_arg_defs,
     .args_size = sizeof(twice_args),
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .infer = twice_infer,
     .run_cpu = twice_run,
 };
@@ -86,9 +83,6 @@ static const hr_op_def op_next = {
     .doc = "Adds 1; 1000 fails.",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .run_batch = next_run,
 };
 

@@ -70,9 +70,6 @@ static const hr_op_def op_gate = {HR_OP_ABI,
                                   .doc = "Waits.",
                                   .args = no_args,
                                   .in = HR_INPUTS({.name = "data"}),
-                                  .in_min = 1,
-                                  .in_max = 1,
-                                  .out_count = 1,
                                   .infer = gate_infer,
                                   .run_cpu = gate_run};
 

@@ -151,6 +151,11 @@ TEST(fields_that_an_older_table_lacks_are_zero)
     const hr_op_def *old = hr_registry_find("sample.old", NULL);
     CHECK(old && old->struct_size == sizeof(hr_op_def) && old->run_cpu && old->infer);
     CHECK(!old->run_batch && !old->source && !old->run_cuda);
+    hr_op_ports all = hr_op_ports_of(old),
+                few = hr_op_ports_of(hr_registry_find("sample.young", NULL));
+    CHECK(all.in_min == 1 && all.in_max == 1 && all.out_count == 1);
+    CHECK(few.in_min == 1 && few.in_max == 1 && few.out_count == 1);
+    CHECK(strcmp(all.out[0].name, "output") == 0 && strcmp(few.out[0].name, "output") == 0);
 }
 
 TEST_MAIN

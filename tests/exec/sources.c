@@ -51,8 +51,7 @@ static hr_status run_ordered(hr_op_call *calls, int32_t n, hr_error *error)
 #define OP_INT(op, what, run, more)                                                                \
     {                                                                                              \
         HR_OP_ABI, .name = (op), .doc = (what), .flags = (more), .args = no_args,                  \
-                   .in = HR_INPUTS({"data", NULL}), .in_min = 1, .in_max = 1, .out_count = 1,      \
-                   .infer = infer_first, .run_cpu = (run)                                          \
+                   .in = HR_INPUTS({"data", NULL}), .infer = infer_first, .run_cpu = (run)         \
     }
 
 static const hr_op_def op_picky = OP_INT("test.picky", "Refuses some.", run_picky, 0);

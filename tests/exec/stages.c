@@ -32,9 +32,6 @@ static const hr_op_def op_sort = {
     .doc = "Sorts.",
     .args = no_args,
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .run_batch = sort_batch,
 };
 
@@ -73,9 +70,6 @@ static const hr_op_def op_widen = {
     .doc = "Widens.",
     .args = no_args,
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .infer = widen_infer,
     .run_cpu = widen_run,
     .infer_batch = widen_batch,
@@ -110,9 +104,6 @@ static const hr_op_def op_ordered = {
     .flags = HR_OP_ORDERED,
     .args = no_args,
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .infer = infer_ordered,
     .run_cpu = run_ordered,
 };
@@ -141,9 +132,6 @@ static const hr_op_def op_refuse = {
     .doc = "Refuses negative numbers.",
     .args = no_args,
     .in = HR_INPUTS({"data", NULL}),
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
     .infer = infer_same,
     .run_cpu = run_refuse,
 };

@@ -157,7 +157,6 @@ static hr_status count_restore(void *state, const void *bytes, size_t size, hr_e
                                  .doc = "Counts.",                                                 \
                                  .args = count_defs,                                               \
                                  .args_size = sizeof(count_args),                                  \
-                                 .out_count = 1,                                                   \
                                  .create = count_create,                                           \
                                  .destroy = count_destroy,                                         \
                                  .source = &id##_source}
@@ -193,9 +192,6 @@ static const hr_op_def op_picky = {HR_OP_ABI,
                                    .doc = "Refuses some.",
                                    .args = no_args,
                                    .in = HR_INPUTS({"data", NULL}),
-                                   .in_min = 1,
-                                   .in_max = 1,
-                                   .out_count = 1,
                                    .infer = picky_infer,
                                    .run_cpu = picky_run};
 

@@ -204,7 +204,8 @@ static void add_node(input *in, hr_graph *g)
     while (def->args && def->args[arg_count].type != HR_ARG_TYPE_END)
         arg_count++;
     hr_node_desc desc = {.op = def->name, .inputs = inputs, .args = args};
-    desc.input_count = HR_MIN(def->in_min + (int32_t)(how >> 3 & 1), HR_MIN(def->in_max, 4));
+    hr_op_ports ports = hr_op_ports_of(def);
+    desc.input_count = HR_MIN(ports.in_min + (int32_t)(how >> 3 & 1), HR_MIN(ports.in_max, 4));
     for (int32_t i = 0; i < desc.input_count; i++)
         inputs[i] = edge(g, byte(in));
     for (int32_t i = 0; i < arg_count && n < MAX_ARGS; i++)

@@ -205,16 +205,16 @@ static hr_status lower(hr_op_call *c, hr_image_program *program, hr_error *e)
     return HR_STATUS_OK;
 }
 
+static const hr_input_def input_of_small[] = {{"data", NULL}, {.name = NULL}};
 #define SMALL(id, inputs, ...)                                                                     \
     static const hr_op_def id = {HR_OP_ABI,                                                        \
                                  .name = #id,                                                      \
                                  .doc = "Small.",                                                  \
                                  .args = small_defs,                                               \
                                  .args_size = sizeof(small_args),                                  \
-                                 .in = HR_INPUTS({"data", NULL}),                                  \
+                                 .in = &input_of_small[!(inputs)],                                 \
                                  .in_min = inputs,                                                 \
                                  .in_max = inputs ? 2 : 0,                                         \
-                                 .out_count = 1,                                                   \
                                  __VA_ARGS__}
 
 static const hr_source_def fed = {.kind = HR_SOURCE_KIND_FED};
@@ -371,7 +371,6 @@ static const hr_op_def join = {HR_OP_ABI,
                                .flags = HR_OP_CHEAP | HR_OP_VIEW | HR_OP_MERGE,
                                .in_min = 2,
                                .in_max = 2,
-                               .out_count = 1,
                                .infer = infer,
                                .run_cpu = work};
 

@@ -56,10 +56,6 @@ static const hr_op_def fields_op = {HR_OP_ABI,
                                     .args = fields_defs,
                                     .args_size = sizeof(fields_args),
                                     .in = HR_INPUTS({.name = "data"}),
-                                    .in_min = 1,
-                                    .in_max = 1,
-                                    .out = HR_OUTPUTS({"output"}),
-                                    .out_count = 1,
                                     .infer = fields_infer,
                                     .run_cpu = fields_run};
 

@@ -84,11 +84,13 @@ hr_status hr_no_such_function(hr_op_call *calls, int32_t n, hr_error *error);
 #define RUN twice_run
 #endif
 
+/* What tables said before it followed from the rest. */
+#define ALL_FIELDS .in_min = 1, .in_max = 1, .out = HR_OUTPUTS({"output"}), .out_count = 1
+
 #define TABLE(op, ...)                                                                             \
     {                                                                                              \
         .abi = HR_OP_ABI_VERSION, .name = op, .doc = "Multiplies bytes.", .devices = "cpu|gpu",    \
         .args = twice_defs, .args_size = sizeof(twice_args), .in = HR_INPUTS({.name = "data"}),    \
-        .in_min = 1, .in_max = 1, .out = HR_OUTPUTS({"output"}), .out_count = 1,                   \
         .infer = twice_infer, __VA_ARGS__                                                          \
     }
 
@@ -104,9 +106,9 @@ static const hr_op_def twice = TABLE(FIRST, .run_cpu = twice_run, .aliases = ali
 #if defined(SAMPLE_OLD)
 /* A table of an older version ends before `run_batch`; what follows is not a part of it. */
 static const hr_source_def no_source;
-static const hr_op_def other =
-    TABLE("sample.old", .run_cpu = twice_run, .struct_size = offsetof(hr_op_def, run_batch),
-          .run_batch = twice_run, .source = &no_source);
+static const hr_op_def other = TABLE("sample.old", ALL_FIELDS, .run_cpu = twice_run,
+                                     .struct_size = offsetof(hr_op_def, run_batch),
+                                     .run_batch = twice_run, .source = &no_source);
 #elif defined(SAMPLE_TAKEN)
 static const hr_op_def other =
     TABLE("flip", .run_cpu = twice_run, .struct_size = sizeof(hr_op_def));

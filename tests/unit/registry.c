@@ -222,6 +222,43 @@ TEST(bad_tables_are_refused)
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "lower_rank"));
 }
 
+static int32_t outputs_of_nothing(const void *args, int32_t n_in)
+{
+    (void)args, (void)n_in;
+    return 0;
+}
+
+/* What a table leaves out follows from the rest of it, and what it says is what counts. */
+TEST(inputs_and_outputs_follow)
+{
+    static const hr_input_def three[] = {{"a"}, {"b"}, {"c"}, {NULL}};
+    static const hr_output_def two[] = {{.name = "x"}, {.name = "y"}, {.name = NULL}};
+    const struct {
+        hr_op_def def;
+        int32_t in_min, in_max, out_count;
+        const char *first; /* output */
+    } cases[] = {
+        {{.name = "nothing"}, 0, 0, 1, "output"},
+        {{.in = three}, 3, 3, 1, "output"},
+        {{.in = three, .in_min = 1}, 1, 3, 1, "output"},
+        {{.in = three, .in_max = 1}, 0, 1, 1, "output"},
+        {{.in = three, .in_min = 2, .in_max = 9}, 2, 9, 1, "output"},
+        {{.out = two}, 0, 0, 2, "x"},
+        {{.out = two, .out_count = 1}, 0, 0, 1, "x"},
+        {{.out = two, .outputs = outputs_of_nothing}, 0, 0, -1, "x"},
+        {{.outputs = outputs_of_nothing}, 0, 0, -1, "output"},
+        {{.outputs = outputs_of_nothing, .out_count = 3}, 0, 0, 3, "output"},
+        {{.out_keys = "fields"}, 0, 0, -1, NULL},
+        {{.out_keys = "fields", .out_count = -1}, 0, 0, -1, NULL},
+    };
+    for (size_t i = 0; i < HR_COUNT_OF(cases); i++) {
+        hr_op_ports p = hr_op_ports_of(&cases[i].def);
+        CHECK(p.in_min == cases[i].in_min && p.in_max == cases[i].in_max);
+        CHECK(p.out_count == cases[i].out_count);
+        CHECK(cases[i].first ? p.out && strcmp(p.out[0].name, cases[i].first) == 0 : !p.out);
+    }
+}
+
 TEST(schema_is_json_and_complete)
 {
     hr_error error = {0};

@@ -55,10 +55,6 @@ const hr_op_def hr_op_bb_flip = {
     .args = bb_flip_arg_defs,
     .args_size = sizeof(bb_flip_args),
     .in = HR_INPUTS({.name = "boxes"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = bb_flip_infer,
     .run_cpu = bb_flip_run,
 };

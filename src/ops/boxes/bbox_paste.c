@@ -62,10 +62,6 @@ const hr_op_def hr_op_bbox_paste = {
     .args = bbox_paste_arg_defs,
     .args_size = sizeof(bbox_paste_args),
     .in = HR_INPUTS({.name = "boxes"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = bbox_paste_infer,
     .run_cpu = bbox_paste_run,
 };

@@ -108,10 +108,7 @@ const hr_op_def hr_op_ssd_random_crop = {
     .args = ssd_random_crop_arg_defs,
     .args_size = sizeof(ssd_random_crop_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}, {.name = "boxes"}, {.name = "labels"}),
-    .in_min = 3,
-    .in_max = 3,
     .out = HR_OUTPUTS({"output"}, {"boxes"}, {"labels"}),
-    .out_count = 3,
     .infer = ssd_random_crop_infer,
     .run_cpu = ssd_random_crop_run,
 };

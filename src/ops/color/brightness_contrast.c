@@ -59,10 +59,6 @@ const hr_op_def hr_op_brightness_contrast = {
     .args = brightness_contrast_arg_defs,
     .args_size = sizeof(hr_brightness_contrast_args),
     .in = HR_INPUTS({.name = "data", .layouts = "FHWC|DHWC|HWC"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = hr__brightness_contrast_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
 };

@@ -163,10 +163,6 @@ const hr_op_def hr_op_equalize = {
     .flags = HR_OP_SEQUENCE,
     .args = equalize_arg_defs,
     .in = HR_INPUTS({.name = "data", .layouts = "HW|HWC|CHW|FHW|FHWC|FCHW"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = equalize_infer,
     .run_cpu = equalize_run,
 };

@@ -17,10 +17,6 @@ const hr_op_def hr_op_hue = {
     .args = hue_arg_defs,
     .args_size = sizeof(hr_color_twist_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC|DHWC"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = hr__color_twist_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
 };

@@ -49,10 +49,6 @@ const hr_op_def hr_op_merge = {
     .args_size = sizeof(merge_args),
     .predicate = 0,
     .in = HR_INPUTS({.name = "if_true"}, {.name = "if_false"}),
-    .in_min = 2,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = merge_infer,
     .run_cpu = merge_run,
 };

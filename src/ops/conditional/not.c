@@ -23,10 +23,7 @@ const hr_op_def hr_op_not = {
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
     .args = not_arg_defs,
     .in = HR_INPUTS({.name = "condition"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"truth"}),
-    .out_count = 1,
     .infer = hr_condition_infer,
     .run_cpu = not_run,
 };

@@ -38,10 +38,7 @@ const hr_op_def hr_op_validate_logical = {
     .args = validate_arg_defs,
     .args_size = sizeof(validate_args),
     .in = HR_INPUTS({.name = "condition"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"truth"}),
-    .out_count = 1,
     .infer = hr_condition_infer,
     .run_cpu = validate_run,
 };

@@ -68,10 +68,7 @@ const hr_op_def hr_op__video_table = {
     .devices = "cpu",
     .flags = HR_OP_HIDDEN,
     .in = HR_INPUTS({.name = "encoded"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"table"}, {"frames"}),
-    .out_count = 2,
     .infer = video_table_infer,
     .run_cpu = video_table_run,
 };

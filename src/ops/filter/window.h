@@ -43,8 +43,7 @@ hr_status hr__windows_run(hr_op_call *calls, int32_t n, hr_error *error);
 /* What the tables of these operators have in common. */
 #define HR_WINDOW_FIELDS                                                                           \
     .devices = "gpu", .flags = HR_OP_SEQUENCE,                                                     \
-    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}), .in_min = 1, .in_max = 1,    \
-    .out = HR_OUTPUTS({"output"}), .out_count = 1, .run_cpu = hr__windows_run
+    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}), .run_cpu = hr__windows_run
 
 /* An element of 32 bits as an integer in the same order; NaNs are at the ends. */
 HR_SHARED uint32_t window_key(uint32_t bits, int32_t dtype)

@@ -25,9 +25,9 @@ typedef struct function_args {
     HR_OP_ABI, .name = #id, .doc = text, .devices = "cpu|gpu",                                     \
                .flags = HR_OP_ORDERED | HR_OP_FUNCTION | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,        \
                .args = id##_arg_defs, .args_size = sizeof(function_args),                          \
-               .in = HR_INPUTS({.name = "input"}), .in_min = 0, .in_max = HR_OP_MAX_INPUTS,        \
-               .out = HR_OUTPUTS({"output"}), .out_count = -1, .outputs = hr__function_outputs,    \
-               .check = hr__function_check, .run_batch = hr__function_run
+               .in = HR_INPUTS({.name = "input"}), .in_max = HR_OP_MAX_INPUTS,                     \
+               .outputs = hr__function_outputs, .check = hr__function_check,                       \
+               .run_batch = hr__function_run
 
 int32_t hr__function_outputs(const void *args, int32_t n_in);
 hr_status hr__function_check(const void *args, const hr_given *given, hr_error *error);

@@ -79,9 +79,5 @@ const hr_op_def hr_op_batch_permutation = {
     .flags = HR_OP_RANDOM | HR_OP_COLUMNS,
     .args = batch_permutation_arg_defs,
     .args_size = sizeof(batch_permutation_args),
-    .in_min = 0,
-    .in_max = 0,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .run_batch = batch_permutation_run,
 };

@@ -68,8 +68,6 @@ const hr_op_def hr_op_cat = {
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .check = cat_check,
     .infer = cat_infer,
     .run_cpu = hr__parts_run,

@@ -22,10 +22,6 @@ const hr_op_def hr_op_copy = {
              HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = copy_arg_defs,
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = copy_infer,
     .run_cpu = hr__view_run,
 };

@@ -86,10 +86,6 @@ const hr_op_def hr_op_expand_dims = {
     .args = expand_dims_arg_defs,
     .args_size = sizeof(expand_dims_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = expand_dims_infer,
     .run_cpu = hr__view_run,
 };

@@ -33,10 +33,6 @@ const hr_op_def hr_op_full = {
     .args = full_arg_defs,
     .args_size = sizeof(full_args),
     .in = HR_INPUTS({.name = "fill_value"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = full_infer,
     .run_cpu = full_run,
 };

@@ -27,10 +27,6 @@ const hr_op_def hr_op_full_like = {
     .flags = HR_OP_CHEAP,
     .args = full_like_arg_defs,
     .in = HR_INPUTS({.name = "data_like"}, {.name = "fill_value"}),
-    .in_min = 2,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = full_like_infer,
     .run_cpu = full_like_run,
 };

@@ -51,10 +51,6 @@ const hr_op_def hr_op_get_property = {
     .args = get_property_arg_defs,
     .args_size = sizeof(get_property_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = get_property_infer,
     .run_cpu = get_property_run,
 };

@@ -35,10 +35,6 @@ const hr_op_def hr_op_ones = {
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = ones_arg_defs,
     .args_size = sizeof(ones_args),
-    .in_min = 0,
-    .in_max = 0,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = ones_infer,
     .run_cpu = ones_run,
 };

@@ -39,10 +39,6 @@ const hr_op_def hr_op_ones_like = {
     .args = ones_like_arg_defs,
     .args_size = sizeof(ones_like_args),
     .in = HR_INPUTS({.name = "data_like"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = ones_like_infer,
     .run_cpu = ones_like_run,
 };

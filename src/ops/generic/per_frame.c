@@ -43,10 +43,6 @@ const hr_op_def hr_op_per_frame = {
     .args = per_frame_arg_defs,
     .args_size = sizeof(per_frame_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = per_frame_infer,
     .run_cpu = hr__view_run,
 };

@@ -49,9 +49,5 @@ const hr_op_def hr_op_permute_batch = {
     .args = permute_batch_arg_defs,
     .args_size = sizeof(permute_batch_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .run_batch = permute_batch_run,
 };

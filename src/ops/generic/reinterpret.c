@@ -69,9 +69,6 @@ const hr_op_def hr_op_reinterpret = {
     .args_size = sizeof(reinterpret_args),
     .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = reinterpret_infer,
     .run_cpu = reinterpret_run,
 };

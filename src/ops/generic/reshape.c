@@ -33,9 +33,6 @@ const hr_op_def hr_op_reshape = {
     .args_size = sizeof(reshape_args),
     .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = reshape_infer,
     .run_cpu = hr__view_run,
 };

@@ -57,8 +57,6 @@ const hr_op_def hr_op_stack = {
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .check = stack_check,
     .infer = stack_infer,
     .run_cpu = hr__parts_run,

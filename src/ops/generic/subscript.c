@@ -148,10 +148,6 @@ const hr_op_def hr_op__subscript = {
     .args = subscript_arg_defs,
     .args_size = sizeof(subscript_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = subscript_infer,
     .run_cpu = hr__parts_run,
 };

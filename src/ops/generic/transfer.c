@@ -22,10 +22,6 @@ const hr_op_def hr_op__to_gpu = {
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_TO_DEVICE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transfer_arg_defs,
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = transfer_infer,
 };
 
@@ -37,9 +33,5 @@ const hr_op_def hr_op__to_cpu = {
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_TO_HOST | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transfer_arg_defs,
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = transfer_infer,
 };

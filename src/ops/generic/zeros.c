@@ -35,10 +35,6 @@ const hr_op_def hr_op_zeros = {
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = zeros_arg_defs,
     .args_size = sizeof(zeros_args),
-    .in_min = 0,
-    .in_max = 0,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = zeros_infer,
     .run_cpu = zeros_run,
 };

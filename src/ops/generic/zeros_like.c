@@ -39,10 +39,6 @@ const hr_op_def hr_op_zeros_like = {
     .args = zeros_like_arg_defs,
     .args_size = sizeof(zeros_like_args),
     .in = HR_INPUTS({.name = "data_like"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = zeros_like_infer,
     .run_cpu = zeros_like_run,
 };

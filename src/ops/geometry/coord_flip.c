@@ -103,10 +103,6 @@ const hr_op_def hr_op_coord_flip = {
     .args = coord_flip_arg_defs,
     .args_size = sizeof(coord_flip_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = coord_flip_infer,
     .run_cpu = coord_flip_run,
 };

@@ -242,10 +242,6 @@ const hr_op_def hr_op_coord_transform = {
     .args = coord_transform_arg_defs,
     .args_size = sizeof(coord_transform_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = coord_transform_infer,
     .run_cpu = coord_transform_run,
 };

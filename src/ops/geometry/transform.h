@@ -43,8 +43,7 @@ typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_affine *matr
     HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu",                           \
                .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS, .args = id##_arg_defs,       \
                .args_size = sizeof(hr_transform_args), .in = HR_INPUTS({.name = "matrix"}),        \
-               .in_min = 0, .in_max = 1, .out = HR_OUTPUTS({"output"}), .out_count = 1,            \
-               .infer = id##_infer, .run_cpu = hr__transform_run
+               .in_max = 1, .infer = id##_infer, .run_cpu = hr__transform_run
 
 /* The rest of infer. The transform has `ndim` dimensions, or with `any` as many as its input if
  * there is one. The run makes the matrix with `make`. */

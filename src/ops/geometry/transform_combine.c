@@ -70,8 +70,6 @@ const hr_op_def hr_op_transforms_combine = {
     .in = HR_INPUTS({.name = "matrix"}),
     .in_min = 2,
     .in_max = 99,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = combine_infer,
     .run_cpu = combine_run,
 };

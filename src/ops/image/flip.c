@@ -33,10 +33,6 @@ const hr_op_def hr_op_flip = {
     .args = flip_arg_defs,
     .args_size = sizeof(flip_args),
     .in = HR_INPUTS({.name = "data", .layouts = "FDHWC|FHWC|DHWC|HWC|FCDHW|FCHW|CDHW|CHW|HW|DHW"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = flip_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,
 };

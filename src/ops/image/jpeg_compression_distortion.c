@@ -225,10 +225,6 @@ const hr_op_def hr_op_jpeg_compression_distortion = {
     .args = distortion_arg_defs,
     .args_size = sizeof(hr_jpeg_distortion_args),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|FHWC"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = distortion_infer,
     .run_cpu = distortion_run,
 };

@@ -113,9 +113,6 @@ const hr_op_def hr_op_optical_flow = {
     .args_size = sizeof(optical_flow_args),
     .in = HR_INPUTS({.name = "frames", .layouts = "FHWC"}, {.name = "hints", .layouts = "FHWC"}),
     .in_min = 1,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .check = optical_flow_check,
     .infer = optical_flow_infer,
 };

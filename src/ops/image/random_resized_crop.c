@@ -52,10 +52,6 @@ const hr_op_def hr_op_random_resized_crop = {
     .args = random_resized_crop_arg_defs,
     .args_size = sizeof(random_resized_crop_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW|FHWC|FCHW|CFHW|HW"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = random_resized_crop_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
 };

@@ -90,10 +90,6 @@ const hr_op_def hr_op_remap = {
     .in = HR_INPUTS({.name = "input", .layouts = "HWC|FHWC"},
                     {.name = "mapx", .layouts = MAP_LAYOUTS},
                     {.name = "mapy", .layouts = MAP_LAYOUTS}),
-    .in_min = 3,
-    .in_max = 3,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = remap_infer,
     .run_cpu = hr__remapped_run,
 };

@@ -173,9 +173,6 @@ const hr_op_def hr_op_warp_perspective = {
     .in = HR_INPUTS({.name = "input", .layouts = "HW|HWC|FHWC|CHW|FCHW"},
                     {.name = "matrix", .host = true}),
     .in_min = 1,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = perspective_infer,
     .run_cpu = hr__remapped_run,
 };

@@ -100,10 +100,7 @@ const hr_op_def hr_op_io_file_read = {
     .devices = "cpu",
     .args = file_read_arg_defs,
     .in = HR_INPUTS({.name = "filepaths"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"contents"}),
-    .out_count = 1,
     .infer = file_read_infer,
     .run_cpu = file_read_run,
 };

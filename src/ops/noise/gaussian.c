@@ -66,10 +66,6 @@ const hr_op_def hr_op_noise_gaussian = {
     .args = noise_gaussian_arg_defs,
     .args_size = sizeof(noise_gaussian_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = noise_gaussian_infer,
     .run_cpu = noise_gaussian_run,
 };

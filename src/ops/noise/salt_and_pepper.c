@@ -123,10 +123,6 @@ const hr_op_def hr_op_noise_salt_and_pepper = {
     .args = salt_pepper_arg_defs,
     .args_size = sizeof(salt_pepper_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = salt_pepper_infer,
     .run_cpu = salt_pepper_run,
 };

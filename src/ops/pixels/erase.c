@@ -266,10 +266,6 @@ const hr_op_def hr_op_erase = {
     .args = erase_arg_defs,
     .args_size = sizeof(erase_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = erase_infer,
     .run_cpu = erase_run,
 };

@@ -127,10 +127,6 @@ const hr_op_def hr_op_grid_mask = {
     .args = grid_mask_arg_defs,
     .args_size = sizeof(grid_mask_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = grid_mask_infer,
     .run_cpu = grid_mask_run,
 };

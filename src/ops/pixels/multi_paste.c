@@ -251,8 +251,6 @@ const hr_op_def hr_op_multi_paste = {
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC"}),
     .in_min = 1,
     .in_max = 64,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = multi_paste_infer,
     .run_cpu = multi_paste_run,
     .run_batch = multi_paste_batch,

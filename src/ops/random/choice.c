@@ -174,9 +174,6 @@ const hr_op_def hr_op_random_choice = {
     .args_size = sizeof(choice_args),
     .in = HR_INPUTS({.name = "a"}, {.name = "shape_like"}),
     .in_min = 1,
-    .in_max = 2,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = choice_infer,
     .run_cpu = choice_run,
 };

@@ -67,10 +67,7 @@ const hr_op_def hr_op_random_crop_generator = {
     .args = crop_generator_arg_defs,
     .args_size = sizeof(crop_generator_args),
     .in = HR_INPUTS({.name = "shape"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"anchor"}, {"shape"}),
-    .out_count = 2,
     .infer = crop_generator_infer,
     .run_cpu = crop_generator_run,
 };

@@ -118,10 +118,8 @@ const hr_op_def hr_op_roi_random_crop = {
     .args = roi_crop_arg_defs,
     .args_size = sizeof(roi_crop_args),
     .in = HR_INPUTS({.name = "data"}),
-    .in_min = 0,
     .in_max = 1,
     .out = HR_OUTPUTS({"start"}),
-    .out_count = 1,
     .infer = roi_crop_infer,
     .run_cpu = roi_crop_run,
 };

@@ -25,12 +25,10 @@ typedef struct hr_reduction_args {
 /* The table of an operator without its inputs. `id` is also the prefix of its functions. */
 #define HR_REDUCTION_TABLE(id, text)                                                               \
     HR_OP_ABI, .name = "reductions." #id, .doc = text, .devices = "cpu|gpu",                       \
-               .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args),                      \
-               .out = HR_OUTPUTS({"output"}), .out_count = 1, .infer = id##_infer,                 \
+               .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args), .infer = id##_infer, \
                .run_cpu = hr__reduction_run
-#define HR_REDUCTION_DATA .in = HR_INPUTS({.name = "data"}), .in_min = 1, .in_max = 1
-#define HR_REDUCTION_DATA_AND_MEAN                                                                 \
-    .in = HR_INPUTS({.name = "data"}, {.name = "mean"}), .in_min = 2, .in_max = 2
+#define HR_REDUCTION_DATA .in = HR_INPUTS({.name = "data"})
+#define HR_REDUCTION_DATA_AND_MEAN .in = HR_INPUTS({.name = "data"}, {.name = "mean"})
 
 /* How accumulators become results. */
 typedef enum hr_reduction_end {

@@ -138,10 +138,7 @@ const hr_op_def hr_op_segmentation_random_mask_pixel = {
     .args = mask_pixel_arg_defs,
     .args_size = sizeof(mask_pixel_args),
     .in = HR_INPUTS({.name = "mask"}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"position"}),
-    .out_count = 1,
     .infer = mask_pixel_infer,
     .run_cpu = mask_pixel_run,
 };

@@ -127,10 +127,7 @@ const hr_op_def hr_op_segmentation_select_masks = {
     .args = select_masks_arg_defs,
     .args_size = sizeof(select_masks_args),
     .in = HR_INPUTS({.name = "mask_ids"}, {.name = "polygons"}, {.name = "vertices"}),
-    .in_min = 3,
-    .in_max = 3,
     .out = HR_OUTPUTS({"polygons"}, {"vertices"}),
-    .out_count = 2,
     .infer = select_masks_infer,
     .run_cpu = select_masks_run,
 };

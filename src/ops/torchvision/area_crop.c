@@ -54,10 +54,6 @@ const hr_op_def hr_op_torchvision_area_crop = {
     .args = area_crop_arg_defs,
     .args_size = sizeof(hr_area_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = area_crop_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,
 };

@@ -71,10 +71,7 @@ const hr_op_def hr_op_torchvision_erasing = {
     .args = erasing_arg_defs,
     .args_size = sizeof(erasing_args),
     .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
-    .in_min = 1,
-    .in_max = 1,
     .out = HR_OUTPUTS({"anchor"}, {"shape"}),
-    .out_count = 2,
     .infer = erasing_infer,
     .run_cpu = erasing_run,
 };

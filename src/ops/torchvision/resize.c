@@ -87,10 +87,6 @@ const hr_op_def hr_op_torchvision_resize = {
     .args = tv_resize_arg_defs,
     .args_size = sizeof(tv_resize_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .lower = tv_resize_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
 };
