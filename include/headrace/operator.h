@@ -378,8 +378,7 @@ typedef struct hr_sampler_args {
         .doc = __VA_ARGS__                                                                         \
     }
 #define HR_SAMPLER_ARG_DEFS(S)                                                                     \
-    HR_SAMPLER_ORDER_DEFS(S), HR_SAMPLER_WHOLE_DEFS(S), HR_READER_ACCEPTED_DEFS,                   \
-        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped.")
+    HR_SAMPLER_ORDER_DEFS(S), HR_SAMPLER_WHOLE_DEFS(S), HR_READER_ACCEPTED_DEFS
 
 /* Its parts, for readers that have only some of them. */
 #define HR_SAMPLER_ORDER_DEFS(S)                                                                   \
@@ -428,7 +427,11 @@ typedef struct hr_sampler_args {
         HR_SAMPLER_ARG(                                                                            \
             S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                             \
             "Seed of the order of shuffle_after_epoch; must be the same on all shards.")
+/* Arguments of all readers that have no effect; ALWAYS: without one that some readers check. */
 #define HR_READER_ACCEPTED_DEFS                                                                    \
+    HR_READER_ALWAYS_DEFS,                                                                         \
+        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped.")
+#define HR_READER_ALWAYS_DEFS                                                                      \
     HR_ARG_ACCEPT(read_ahead, BOOL, "False",                                                       \
                   "Accepted: files are always read ahead, up to a limit of bytes."),               \
         HR_ARG_ACCEPT(prefetch_queue_depth, INT, "1",                                              \

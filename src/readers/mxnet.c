@@ -45,7 +45,6 @@ static const hr_arg_def mxnet_arg_defs[] = {
     HR_SAMPLER_ORDER_DEFS(mxnet_args),
     HR_SAMPLER_FILES_DEFS(mxnet_args),
     HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
 
 static int by_value(const void *a, const void *b)

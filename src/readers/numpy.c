@@ -78,7 +78,7 @@ static const hr_arg_def numpy_arg_defs[] = {
     HR_ARG_ACCEPT(register_buffers, BOOL, "True", "Accepted: it is about GPUDirect Storage."),
     HR_SAMPLER_ORDER_DEFS(numpy_args),
     HR_SAMPLER_WHOLE_DEFS(numpy_args),
-    HR_READER_ACCEPTED_DEFS,
+    HR_READER_ALWAYS_DEFS,
     HR_ARG_END};
 
 static bool numpy_locates(const void *args, const hr_given *given)

@@ -37,7 +37,6 @@ static const hr_arg_def sequence_arg_defs[] = {
            "channels of the files)."),
     HR_SAMPLER_ORDER_DEFS(sequence_args),
     HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
 
 /* ---- the sequences ---- */

@@ -53,7 +53,7 @@ static const hr_arg_def tfrecord_arg_defs[] = {
            "Accepted: files are read, never mapped."),
     HR_SAMPLER_ORDER_DEFS(tfrecord_args),
     HR_SAMPLER_FILES_DEFS(tfrecord_args),
-    HR_READER_ACCEPTED_DEFS,
+    HR_READER_ALWAYS_DEFS,
     HR_ARG_END};
 
 /* ---- features ---- */

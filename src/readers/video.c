@@ -14,11 +14,6 @@ typedef struct video_args {
     const hr_json *enable_frame_num;
 } video_args;
 
-typedef struct video_state {
-    hr_video_reader *reader;
-    hr_video_output output;
-} video_state;
-
 static const hr_arg_def video_arg_defs[] = {
     HR_ARG(video_args, sequence_length, INT, HR_ARG_REQUIRED, NULL, "Frames of a sequence.",
            .min = 1, .max = HR_VIDEO_MOST_FRAMES),
@@ -72,7 +67,6 @@ static const hr_arg_def video_arg_defs[] = {
            "last. `step`, `stride` and `pad_mode` have no effect."),
     HR_SAMPLER_ORDER_DEFS(video_args),
     HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
 
 static bool is_labelled(const video_args *a)
@@ -87,18 +81,14 @@ static hr_status video_check(const void *args, const hr_given *given, hr_error *
     if (a->fill_value.n == 2)
         return hr_fail(error, HR_STATUS_ERROR,
                        "fill_value must have 1 or 3 elements, but it has 2");
-    if (a->image_type != HR_IMAGE_TYPE_RGB && a->image_type != HR_IMAGE_TYPE_YCBCR)
-        return hr_fail(error, HR_STATUS_ERROR, "image_type must be RGB or YCbCr");
-    return HR_STATUS_OK;
+    return hr_video_image_type_check(a->image_type, error);
 }
 
 static int32_t video_outputs(const void *args, int32_t n_in)
 {
     const video_args *a = args;
     (void)n_in;
-    return 1 + is_labelled(a) +
-           (hr_video_numbers_of(a->enable_frame_num) != HR_VIDEO_NUMBERS_NONE) +
-           (a->enable_timestamps != 0);
+    return hr_video_output_count(is_labelled(a), a->enable_frame_num, a->enable_timestamps);
 }
 
 static hr_video_pad_mode pad_of(const video_args *a)
@@ -129,73 +119,17 @@ static hr_status video_wish(const video_args *a, hr_video_wish *w, hr_error *err
     return HR_STATUS_OK;
 }
 
-static void video_destroy(void *state)
-{
-    video_state *s = state;
-    if (s->reader)
-        hr_video_reader_destroy(s->reader);
-    hr_free(s);
-}
-
 static hr_status video_create(const void *args, void **state, hr_error *error)
 {
     const video_args *a = args;
     hr_video_wish wish;
     HR_TRY(video_wish(a, &wish, error));
-    video_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
-    s->output = (hr_video_output){.ycbcr = a->image_type == HR_IMAGE_TYPE_YCBCR,
-                                  .label = is_labelled(a),
-                                  .times = a->enable_timestamps != 0,
-                                  .numbers = hr_video_numbers_of(a->enable_frame_num)};
+    wish.output = hr_video_output_of(is_labelled(a), a->enable_frame_num, a->enable_timestamps,
+                                     a->image_type);
     for (int32_t i = 0; i < 3; i++)
-        s->output.fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
-    hr_status status = hr_video_reader_create(&s->reader, &wish, error);
-    if (status != HR_STATUS_OK)
-        video_destroy(s);
-    else
-        *state = s;
-    return status;
+        wish.output.fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
+    return hr_video_reader_create(state, &wish, error);
 }
-
-/* ---- the source ---- */
-
-static int64_t video_count(const void *state)
-{
-    return hr_video_reader_count(((const video_state *)state)->reader);
-}
-
-static const char *video_name(const void *state, int64_t index, char *room, size_t size)
-{
-    return hr_video_reader_name(((const video_state *)state)->reader, index, room, size);
-}
-
-static int64_t video_label(const void *state, int64_t index)
-{
-    return hr_video_reader_label(((const video_state *)state)->reader, index);
-}
-
-static hr_status video_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                              hr_error *error)
-{
-    return hr_video_reader_locate(((const video_state *)state)->reader, index, spans, count, error);
-}
-
-static hr_status video_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
-{
-    const video_state *s = c->state;
-    return hr_video_emit(c, s->reader, &s->output, index, bytes, error);
-}
-
-static const hr_source_def video_source = {
-    .kind = HR_SOURCE_KIND_INDEXED,
-    .count = video_count,
-    .name = video_name,
-    .locate = video_locate,
-    .emit = video_emit,
-    .label = video_label,
-};
 
 const hr_op_def hr_op_experimental_readers_video = {
     HR_OP_ABI,
@@ -213,8 +147,8 @@ const hr_op_def hr_op_experimental_readers_video = {
     .outputs = video_outputs,
     .check = video_check,
     .create = video_create,
-    .destroy = video_destroy,
+    .destroy = hr_video_reader_destroy,
     .local_create = hr_video_local_create,
     .local_destroy = hr_video_local_destroy,
-    .source = &video_source,
+    .source = &hr_video_source,
 };

@@ -22,7 +22,7 @@ void hr_video_local_destroy(void *local)
     hr_video_decoder_destroy(local);
 }
 
-hr_video_numbers hr_video_numbers_of(const hr_json *value)
+static hr_video_numbers numbers_of(const hr_json *value)
 {
     if (!value)
         return HR_VIDEO_NUMBERS_NONE;
@@ -31,6 +31,27 @@ hr_video_numbers hr_video_numbers_of(const hr_json *value)
     return strcmp(value->s, "scalar") == 0     ? HR_VIDEO_NUMBERS_SCALAR
            : strcmp(value->s, "sequence") == 0 ? HR_VIDEO_NUMBERS_SEQUENCE
                                                : HR_VIDEO_NUMBERS_NONE;
+}
+
+hr_video_output hr_video_output_of(bool labelled, const hr_json *enable_frame_num, bool times,
+                                   int32_t image_type)
+{
+    return (hr_video_output){.ycbcr = image_type == HR_IMAGE_TYPE_YCBCR,
+                             .label = labelled,
+                             .times = times,
+                             .numbers = numbers_of(enable_frame_num)};
+}
+
+int32_t hr_video_output_count(bool labelled, const hr_json *enable_frame_num, bool times)
+{
+    return 1 + labelled + (numbers_of(enable_frame_num) != HR_VIDEO_NUMBERS_NONE) + times;
+}
+
+hr_status hr_video_image_type_check(int32_t image_type, hr_error *error)
+{
+    if (image_type == HR_IMAGE_TYPE_RGB || image_type == HR_IMAGE_TYPE_YCBCR)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "image_type must be RGB or YCbCr");
 }
 
 /* ---- frames ---- */
@@ -133,9 +154,11 @@ static hr_status put_times(hr_op_call *c, int32_t output, const hr_video_sequenc
     return HR_STATUS_OK;
 }
 
-hr_status hr_video_emit(hr_op_call *c, const hr_video_reader *r, const hr_video_output *o,
-                        int64_t index, const hr_tensor *bytes, hr_error *error)
+/* Makes the outputs of item `index` from the bytes that hr_video_reader_locate asked for. */
+static hr_status emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
 {
+    const hr_video_reader *r = c->state;
+    const hr_video_output *o = hr_video_reader_output(r);
     hr_video_sequence s;
     int32_t output = 1;
     HR_TRY(hr_video_reader_warn(r, c->task, error));
@@ -148,3 +171,12 @@ hr_status hr_video_emit(hr_op_call *c, const hr_video_reader *r, const hr_video_
                            o->numbers == HR_VIDEO_NUMBERS_SCALAR ? 1 : s.count, error));
     return o->times ? put_times(c, output, &s, error) : HR_STATUS_OK;
 }
+
+const hr_source_def hr_video_source = {
+    .kind = HR_SOURCE_KIND_INDEXED,
+    .count = hr_video_reader_count,
+    .name = hr_video_reader_name,
+    .locate = hr_video_reader_locate,
+    .emit = emit,
+    .label = hr_video_reader_label,
+};

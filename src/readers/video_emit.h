@@ -6,33 +6,22 @@
 
 #include "readers/video_reader.h"
 
-typedef enum hr_video_numbers { /* the argument enable_frame_num */
-                                HR_VIDEO_NUMBERS_NONE,
-                                HR_VIDEO_NUMBERS_SCALAR,
-                                HR_VIDEO_NUMBERS_SEQUENCE
-} hr_video_numbers;
+/* The source of all these readers. The state of a node is its hr_video_reader; c->local is a
+ * hr_video_decoder. */
+extern const hr_source_def hr_video_source;
 
-typedef struct hr_video_output {
-    uint8_t fill[3];
-    bool ycbcr;
-    bool is_float, normalized; /* FLOAT instead of UINT8; from 0 to 1 */
-    bool label, times;
-    hr_video_numbers numbers;
-    /* Makes output 0 of the frames; or NULL: they are the output. */
-    hr_status (*change)(hr_op_call *c, const hr_tensor *frames, hr_error *error);
-} hr_video_output;
-
-/* Makes the outputs of item `index` from the bytes that hr_video_reader_locate asked for. c->local
- * is a hr_video_decoder. */
-hr_status hr_video_emit(hr_op_call *c, const hr_video_reader *r, const hr_video_output *o,
-                        int64_t index, const hr_tensor *bytes, hr_error *error);
+/* The outputs that are asked for; `fill` and `change` are not set. */
+hr_video_output hr_video_output_of(bool labelled, const hr_json *enable_frame_num, bool times,
+                                   int32_t image_type);
+/* Their number. */
+int32_t hr_video_output_count(bool labelled, const hr_json *enable_frame_num, bool times);
+hr_status hr_video_image_type_check(int32_t image_type, hr_error *error);
 
 /* The decoder of a worker, for hr_op_def. */
 hr_status hr_video_local_create(const void *args, void *state, void **local, hr_error *error);
 void hr_video_local_destroy(void *local);
 
-/* False, "none", True, "scalar" or "sequence". */
-hr_video_numbers hr_video_numbers_of(const hr_json *value);
+/* The argument enable_frame_num. */
 #define HR_VIDEO_NUMBERS_FORM "bool | 'none' | 'scalar' | 'sequence'"
 
 #endif

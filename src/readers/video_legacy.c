@@ -10,8 +10,7 @@ static bool is_labelled(const hr_video_legacy_args *a)
 
 hr_status hr_video_legacy_check(const hr_video_legacy_args *a, int32_t dtype, hr_error *error)
 {
-    if (a->image_type != HR_IMAGE_TYPE_RGB && a->image_type != HR_IMAGE_TYPE_YCBCR)
-        return hr_fail(error, HR_STATUS_ERROR, "image_type must be RGB or YCbCr");
+    HR_TRY(hr_video_image_type_check(a->image_type, error));
     if (dtype != HR_DTYPE_UINT8 && dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR, "dtype must be UINT8 or FLOAT, not %s",
                        hr_dtype_name((hr_dtype)dtype));
@@ -20,9 +19,7 @@ hr_status hr_video_legacy_check(const hr_video_legacy_args *a, int32_t dtype, hr
 
 int32_t hr_video_legacy_outputs(const hr_video_legacy_args *a)
 {
-    return 1 + is_labelled(a) +
-           (hr_video_numbers_of(a->enable_frame_num) != HR_VIDEO_NUMBERS_NONE) +
-           (a->enable_timestamps != 0);
+    return hr_video_output_count(is_labelled(a), a->enable_frame_num, a->enable_timestamps);
 }
 
 static hr_status make_wish(const hr_video_legacy_args *a, hr_video_wish *w, hr_error *error)
@@ -50,56 +47,19 @@ static hr_status make_wish(const hr_video_legacy_args *a, hr_video_wish *w, hr_e
     return HR_STATUS_OK;
 }
 
-hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype, void **state,
-                                 hr_error *error)
+hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype,
+                                 hr_status (*change)(hr_op_call *c, const hr_tensor *frames,
+                                                     hr_error *error),
+                                 void **state, hr_error *error)
 {
     hr_video_wish wish;
     HR_TRY(make_wish(a, &wish, error));
-    hr_video_legacy *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
-    s->output = (hr_video_output){.ycbcr = a->image_type == HR_IMAGE_TYPE_YCBCR,
-                                  .is_float = dtype == HR_DTYPE_FLOAT,
-                                  .normalized = a->normalized != 0,
-                                  .label = is_labelled(a),
-                                  .times = a->enable_timestamps != 0,
-                                  .numbers = hr_video_numbers_of(a->enable_frame_num)};
-    hr_status status = hr_video_reader_create(&s->reader, &wish, error);
-    if (status != HR_STATUS_OK)
-        hr_video_legacy_destroy(s);
-    else
-        *state = s;
-    return status;
-}
-
-void hr_video_legacy_destroy(void *state)
-{
-    hr_video_legacy *s = state;
-    if (s->reader)
-        hr_video_reader_destroy(s->reader);
-    hr_free(s);
-}
-
-int64_t hr_video_legacy_count(const void *state)
-{
-    return hr_video_reader_count(((const hr_video_legacy *)state)->reader);
-}
-
-const char *hr_video_legacy_name(const void *state, int64_t index, char *room, size_t size)
-{
-    return hr_video_reader_name(((const hr_video_legacy *)state)->reader, index, room, size);
-}
-
-hr_status hr_video_legacy_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                                 hr_error *error)
-{
-    const hr_video_legacy *s = state;
-    return hr_video_reader_locate(s->reader, index, spans, count, error);
-}
-
-int64_t hr_video_legacy_label(const void *state, int64_t index)
-{
-    return hr_video_reader_label(((const hr_video_legacy *)state)->reader, index);
+    wish.output = hr_video_output_of(is_labelled(a), a->enable_frame_num, a->enable_timestamps,
+                                     a->image_type);
+    wish.output.is_float = dtype == HR_DTYPE_FLOAT;
+    wish.output.normalized = a->normalized != 0;
+    wish.output.change = change;
+    return hr_video_reader_create(state, &wish, error);
 }
 
 /* ---- readers.video ---- */
@@ -113,10 +73,7 @@ typedef struct video_args {
 static const hr_arg_def video_arg_defs[] = {
     HR_VIDEO_LEGACY_ARG_DEFS(video_args, video),
     HR_ARG(video_args, dtype, DTYPE, 0, "UINT8", "Type of the frames: UINT8 or FLOAT."),
-    HR_SAMPLER_ORDER_DEFS(video_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
-    HR_ARG_END};
+    HR_SAMPLER_ORDER_DEFS(video_args), HR_READER_ACCEPTED_DEFS, HR_ARG_END};
 
 static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
 {
@@ -134,23 +91,9 @@ static int32_t video_outputs(const void *args, int32_t n_in)
 static hr_status video_create(const void *args, void **state, hr_error *error)
 {
     const video_args *a = args;
-    return hr_video_legacy_create(&a->video, a->dtype, state, error);
+    return hr_video_legacy_create(&a->video, a->dtype, NULL, state, error);
 }
 
-static hr_status video_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
-{
-    const hr_video_legacy *s = c->state;
-    return hr_video_emit(c, s->reader, &s->output, index, bytes, error);
-}
-
-static const hr_source_def video_source = {
-    .kind = HR_SOURCE_KIND_INDEXED,
-    .count = hr_video_legacy_count,
-    .name = hr_video_legacy_name,
-    .locate = hr_video_legacy_locate,
-    .emit = video_emit,
-    .label = hr_video_legacy_label,
-};
 static const char *const video_aliases[] = {"video_reader", NULL};
 
 const hr_op_def hr_op_readers_video = {
@@ -170,8 +113,8 @@ const hr_op_def hr_op_readers_video = {
     .outputs = video_outputs,
     .check = video_check,
     .create = video_create,
-    .destroy = hr_video_legacy_destroy,
+    .destroy = hr_video_reader_destroy,
     .local_create = hr_video_local_create,
     .local_destroy = hr_video_local_destroy,
-    .source = &video_source,
+    .source = &hr_video_source,
 };

@@ -78,21 +78,10 @@ typedef struct hr_video_legacy_args {
 hr_status hr_video_legacy_check(const hr_video_legacy_args *a, int32_t dtype, hr_error *error);
 int32_t hr_video_legacy_outputs(const hr_video_legacy_args *a);
 
-/* The state of a node. */
-typedef struct hr_video_legacy {
-    hr_video_reader *reader;
-    hr_video_output output;
-} hr_video_legacy;
-
-hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype, void **state,
-                                 hr_error *error);
-void hr_video_legacy_destroy(void *state);
-
-/* Functions of a source. */
-int64_t hr_video_legacy_count(const void *state);
-const char *hr_video_legacy_name(const void *state, int64_t index, char *room, size_t size);
-hr_status hr_video_legacy_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                                 hr_error *error);
-int64_t hr_video_legacy_label(const void *state, int64_t index);
+/* `change`: see hr_video_output; or NULL. */
+hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype,
+                                 hr_status (*change)(hr_op_call *c, const hr_tensor *frames,
+                                                     hr_error *error),
+                                 void **state, hr_error *error);
 
 #endif

@@ -145,7 +145,7 @@ static hr_status fill_reader(hr_video_reader *r, hr_error *error)
     return add_parts(r, error);
 }
 
-hr_status hr_video_reader_create(hr_video_reader **out, const hr_video_wish *wish, hr_error *error)
+hr_status hr_video_reader_create(void **state, const hr_video_wish *wish, hr_error *error)
 {
     hr_video_reader *r = hr_calloc(1, sizeof(*r), error);
     if (!r)
@@ -155,18 +155,23 @@ hr_status hr_video_reader_create(hr_video_reader **out, const hr_video_wish *wis
     if (status != HR_STATUS_OK)
         hr_video_reader_destroy(r);
     else
-        *out = r;
+        *state = r;
     return status;
 }
 
-void hr_video_reader_destroy(void *reader)
+void hr_video_reader_destroy(void *state)
 {
-    hr_video_reader *r = reader;
+    hr_video_reader *r = state;
     hr_video_tables_fini(&r->tables);
     hr_video_list_fini(&r->list);
     hr_free(r->paths);
     hr_free(r->parts);
     hr_free(r);
+}
+
+const hr_video_output *hr_video_reader_output(const hr_video_reader *r)
+{
+    return &r->wish.output;
 }
 
 /* ---- the source ---- */

@@ -9,9 +9,26 @@
 #include "readers/video_sequences.h"
 #include "readers/video_tables.h"
 
+typedef enum hr_video_numbers { /* the argument enable_frame_num */
+                                HR_VIDEO_NUMBERS_NONE,
+                                HR_VIDEO_NUMBERS_SCALAR,
+                                HR_VIDEO_NUMBERS_SEQUENCE
+} hr_video_numbers;
+
+typedef struct hr_video_output {
+    uint8_t fill[3];
+    bool ycbcr;
+    bool is_float, normalized; /* FLOAT instead of UINT8; from 0 to 1 */
+    bool label, times;
+    hr_video_numbers numbers;
+    /* Makes output 0 of the frames; or NULL: they are the output. */
+    hr_status (*change)(hr_op_call *c, const hr_tensor *frames, hr_error *error);
+} hr_video_output;
+
 /* What a reader is asked for. */
 typedef struct hr_video_wish {
     hr_video_names names;
+    hr_video_output output;
     hr_video_rounding rounding;
     hr_video_step sequences;
     hr_video_pad_mode pad;
@@ -20,8 +37,11 @@ typedef struct hr_video_wish {
 
 typedef struct hr_video_reader hr_video_reader;
 
-hr_status hr_video_reader_create(hr_video_reader **out, const hr_video_wish *wish, hr_error *error);
-void hr_video_reader_destroy(void *reader);
+/* The state of a node, for hr_op_def. */
+hr_status hr_video_reader_create(void **state, const hr_video_wish *wish, hr_error *error);
+void hr_video_reader_destroy(void *state);
+
+const hr_video_output *hr_video_reader_output(const hr_video_reader *r);
 
 /* Functions of a source (hr_source_def); `state` is a hr_video_reader. */
 int64_t hr_video_reader_count(const void *state);

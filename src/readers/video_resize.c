@@ -10,14 +10,12 @@ typedef struct resize_args {
     hr_resize_args resize;
 } resize_args;
 
-static const hr_arg_def resize_arg_defs[] = {
-    HR_VIDEO_LEGACY_ARG_DEFS(resize_args, video),
-    HR_FILTER_ARG_DEFS(resize_args, resize.filter),
-    HR_RESIZE_ARG_DEFS(resize_args, resize),
-    HR_SAMPLER_ORDER_DEFS(resize_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
-    HR_ARG_END};
+static const hr_arg_def resize_arg_defs[] = {HR_VIDEO_LEGACY_ARG_DEFS(resize_args, video),
+                                             HR_FILTER_ARG_DEFS(resize_args, resize.filter),
+                                             HR_RESIZE_ARG_DEFS(resize_args, resize),
+                                             HR_SAMPLER_ORDER_DEFS(resize_args),
+                                             HR_READER_ACCEPTED_DEFS,
+                                             HR_ARG_END};
 
 static int32_t dtype_of(const resize_args *a)
 {
@@ -37,12 +35,6 @@ static int32_t resize_outputs(const void *args, int32_t n_in)
     return hr_video_legacy_outputs(&((const resize_args *)args)->video);
 }
 
-static hr_status resize_create(const void *args, void **state, hr_error *error)
-{
-    const resize_args *a = args;
-    return hr_video_legacy_create(&a->video, dtype_of(a), state, error);
-}
-
 /* Output 0 of the call: the frames, resized. */
 static hr_status resize_frames(hr_op_call *c, const hr_tensor *frames, hr_error *error)
 {
@@ -56,22 +48,12 @@ static hr_status resize_frames(hr_op_call *c, const hr_tensor *frames, hr_error 
     return hr__resize_run(&sub, 1, error);
 }
 
-static hr_status resize_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
+static hr_status resize_create(const void *args, void **state, hr_error *error)
 {
-    const hr_video_legacy *s = c->state;
-    hr_video_output output = s->output;
-    output.change = resize_frames;
-    return hr_video_emit(c, s->reader, &output, index, bytes, error);
+    const resize_args *a = args;
+    return hr_video_legacy_create(&a->video, dtype_of(a), resize_frames, state, error);
 }
 
-static const hr_source_def resize_source = {
-    .kind = HR_SOURCE_KIND_INDEXED,
-    .count = hr_video_legacy_count,
-    .name = hr_video_legacy_name,
-    .locate = hr_video_legacy_locate,
-    .emit = resize_emit,
-    .label = hr_video_legacy_label,
-};
 static const char *const resize_aliases[] = {"video_reader_resize", NULL};
 
 const hr_op_def hr_op_readers_video_resize = {
@@ -87,8 +69,8 @@ const hr_op_def hr_op_readers_video_resize = {
     .outputs = resize_outputs,
     .check = resize_check,
     .create = resize_create,
-    .destroy = hr_video_legacy_destroy,
+    .destroy = hr_video_reader_destroy,
     .local_create = hr_video_local_create,
     .local_destroy = hr_video_local_destroy,
-    .source = &resize_source,
+    .source = &hr_video_source,
 };

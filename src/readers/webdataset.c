@@ -66,7 +66,6 @@ static const hr_arg_def wds_arg_defs[] = {
     HR_SAMPLER_ORDER_DEFS(wds_args),
     HR_SAMPLER_FILES_DEFS(wds_args),
     HR_READER_ACCEPTED_DEFS,
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
 
 /* ---- arguments ---- */
