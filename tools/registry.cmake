@@ -23,7 +23,7 @@ collect(names_of_ops "hr_op_def hr_op_" ${OPS})
 collect(names_of_codecs "hr_codec hr_codec_" ${CODECS})
 collect(names_of_demuxers "hr_demuxer hr_demuxer_" ${CODECS})
 string(CONCAT text "/* Made by tools/registry.cmake. */\n#include \"codecs/codec.h\"\n"
-       "#include \"codecs/video/demuxer.h\"\n#include \"graph/graph.h\"\n\n")
+       "#include \"codecs/video/demux/demuxer.h\"\n#include \"graph/graph.h\"\n\n")
 foreach(kind IN ITEMS ops codecs demuxers)
   if(kind MATCHES "^ops$")
     set(type hr_op_def)

@@ -2,74 +2,11 @@
  * Copyright The Headrace authors */
 /* Arguments of a node: checks the user's values against the table and stores them in the operator's
  * struct. */
+#include "graph/suggest.h"
 #include "graph/value.h"
 
 #include <stdio.h>
 #include <string.h>
-
-int32_t hr__args_count(const hr_op_def *def)
-{
-    int32_t n = 0;
-    while (def->args && def->args[n].type != HR_ARG_TYPE_END)
-        n++;
-    return n;
-}
-
-int32_t hr__args_find_exact(const hr_op_def *def, const char *name)
-{
-    int32_t n = hr__args_count(def);
-    for (int32_t i = 0; i < n; i++) {
-        if (strcmp(def->args[i].name, name) == 0)
-            return i;
-    }
-    return -1;
-}
-
-int32_t hr_args_find(const hr_op_def *def, const char *name)
-{
-    int32_t i = hr__args_find_exact(def, name);
-    /* At most two renames in practice; the bound also ends cycles in a table. */
-    for (int hops = 0; hops < 4 && i >= 0 && def->args[i].use; hops++)
-        i = hr__args_find_exact(def, def->args[i].use);
-    return i;
-}
-
-const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i)
-{
-    int32_t last = 0;
-    while (last < i && def->in[last + 1].name)
-        last++;
-    return &def->in[last];
-}
-
-bool hr_arg_given(const hr_given *given, const char *name)
-{
-    int32_t i = hr__args_find_exact(given->def, name);
-    return i >= 0 && given->v[i];
-}
-
-bool hr_node_on_device(const hr_node *node)
-{
-    return strcmp(node->device, "cpu") != 0 || (node->def->flags & HR_OP_TO_HOST);
-}
-
-bool hr_node_whole_batch(const hr_node *node)
-{
-    const hr_op_def *def = node->def;
-    if (!def->run_batch && !def->infer_batch)
-        return false;
-    return !def->whole_batch || def->whole_batch(node->args, &node->given);
-}
-
-const char *hr_node_text(const hr_node *node, char *text, size_t size)
-{
-    bool named = node->name && strncmp(node->name, "__", 2) != 0;
-    bool placed = node->origin && node->origin[0];
-    snprintf(text, size, "%s%s%.60s%s%s%.90s%s", node->def->name, named ? " '" : "",
-             named ? node->name : "", named ? "'" : "", placed ? " (" : "",
-             placed ? node->origin : "", placed ? ")" : "");
-    return text;
-}
 
 static void *arg_field(void *args, const hr_arg_def *arg)
 {
@@ -77,50 +14,6 @@ static void *arg_field(void *args, const hr_arg_def *arg)
 }
 
 /* ---- names ---- */
-
-/* Edit distance between two names of up to 63 letters; changes of case are free. */
-static int32_t distance(const char *a, const char *b)
-{
-    int32_t row[64], n = (int32_t)strlen(b);
-    if (n > 63 || strlen(a) > 63)
-        return 64;
-    for (int32_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (int32_t i = 1; *a; a++, i++) {
-        int32_t corner = row[0];
-        row[0] = i;
-        for (int32_t j = 1; j <= n; j++) {
-            int32_t same = corner + ((*a | 32) != (b[j - 1] | 32));
-            corner = row[j];
-            row[j] = HR_MIN(same, HR_MIN(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
-static bool resembles(const char *name, const char *candidate)
-{
-    int32_t size = (int32_t)strlen(name);
-    return distance(name, candidate) <= HR_MAX(1, size / 3) ||
-           (size >= 3 && strstr(candidate, name) != NULL);
-}
-
-const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
-                        size_t size)
-{
-    size_t used = 0;
-    int32_t found = 0;
-    text[0] = '\0';
-    for (int32_t i = 0; i < count && found < 4 && used < size; i++) {
-        if (resembles(name, candidates[i])) {
-            used += (size_t)snprintf(text + used, size - used, "%s\"%s\"",
-                                     found++ ? " or " : "; did you mean ", candidates[i]);
-        }
-    }
-    if (found && used < size)
-        snprintf(text + used, size - used, "?");
-    return text;
-}
 
 #define NAMES_MAX 64 /* of arguments in a message */
 

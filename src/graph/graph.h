@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The user's definition: nodes in definition order, each after its inputs. */
+/* The user's definition: nodes in definition order, each after its inputs.
+ *
+ * What the files of this folder share is in table.c, node.c and suggest.c, which call none of the
+ * others; graph.c leads the folder and is called by none of them (tools/check/includes.py). */
 #ifndef HR_GRAPH_GRAPH_H
 #define HR_GRAPH_GRAPH_H
 

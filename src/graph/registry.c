@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* The operators by name: a list of sets, the first of which is built in. Sets are added at its end
  * and never change, so that any thread reads the list without a lock. */
-#include "graph/value.h"
+#include "graph/graph.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -52,35 +52,6 @@ const hr_op_def *hr_registry_find(const char *name, bool *deprecated)
     if (deprecated)
         *deprecated = old && def;
     return def;
-}
-
-bool hr_op_is_reader(const hr_op_def *def)
-{
-    return def->source && def->source->kind == HR_SOURCE_KIND_INDEXED;
-}
-
-bool hr_op_is_stream(const hr_op_def *def)
-{
-    return def->source && def->source->kind == HR_SOURCE_KIND_STREAM;
-}
-
-bool hr_op_is_fed(const hr_op_def *def)
-{
-    return def->source && def->source->kind == HR_SOURCE_KIND_FED;
-}
-
-bool hr_op_runs_on_cpu(const hr_op_def *def)
-{
-    return def->source || def->lower || def->run_cpu || def->run_batch ||
-           (def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST));
-}
-
-bool hr_op_has_kernels(const hr_op_def *def)
-{
-    for (const char *const *name = hr_cuda_op_names; *name; name++)
-        if (strcmp(*name, def->name) == 0)
-            return true;
-    return def->run_cuda;
 }
 
 int32_t hr_registry_count(void)

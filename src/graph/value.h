@@ -5,25 +5,15 @@
 #ifndef HR_GRAPH_VALUE_H
 #define HR_GRAPH_VALUE_H
 
-#include "graph/graph.h"
+#include "graph/node.h"
+#include "graph/table.h"
 
 #define HR_GRAPH_MAX_NODES 16384
 #define HR_GRAPH_VERSION 2 /* of the serialised text: the latest that is read */
-#define HR_NODE_TEXT_SIZE 192
-
-/* ---- memory that lives as long as the node ---- */
-/* Takes over memory of hr_calloc, also after a failure. */
-hr_status hr__node_own(hr_node *node, void *memory, hr_error *error);
-void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error);
-hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error *error);
-void hr__node_destroy(hr_node *node);
 
 /* ---- tables ---- */
 /* Writes defaults and absent values into node->args. */
 hr_status hr__args_defaults(hr_node *node, hr_error *error);
-int32_t hr__args_count(const hr_op_def *def);
-/* Index of the argument with exactly this name, deprecated ones included, or -1. */
-int32_t hr__args_find_exact(const hr_op_def *def, const char *name);
 /* Names of enumeration values ("INTERP_NN"); NULL beyond the last. */
 const char *hr__enum_name(hr_arg_type type, int64_t value);
 bool hr__enum_value(hr_arg_type type, const char *name, int32_t *value);
@@ -69,8 +59,5 @@ hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_des
                         int32_t *node, hr_error *error);
 /* The node as the user could have described it. */
 hr_node_desc hr__node_describe(const hr_node *node);
-/* Candidates that `name` may have meant, as ' (did you mean "x"?)', or "". */
-const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
-                        size_t size);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Fuzz target: annotations of COCO. The first byte chooses options, and whether the rest is an
  * annotations file or coded run lengths. The masks of small images are drawn. */
-#include "readers/coco_data.h"
+#include "readers/coco/data.h"
 #include "replay.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Fuzz target: FITS files. Every HDU with an array is read. */
-#include "readers/fits_image.h"
+#include "readers/fits/image.h"
 #include "replay.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Fuzz target: LMDB databases. The first byte chooses what the rest is: a database, or the result
  * of a scan, as a cache file may contain it. */
-#include "readers/lmdb.h"
+#include "readers/records/lmdb.h"
 #include "replay.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 /* Fuzz target: the messages that containers hold, tf.train.Example, Datum of Caffe and TensorProtos
  * of Caffe2. The first byte chooses the message and what is read of it. */
 #include "core/core.h"
-#include "readers/caffe_messages.h"
-#include "readers/tf_example.h"
+#include "readers/records/caffe_messages.h"
+#include "readers/records/tf_example.h"
 #include "replay.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef HR_TESTS_VIDEO_FUZZ_H
 #define HR_TESTS_VIDEO_FUZZ_H
 
-#include "codecs/video/demuxer.h"
+#include "codecs/video/demux/demuxer.h"
 #include "codecs/video/flat.h"
 #include "codecs/video/packets.h"
 #include "core/core.h"

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Fuzz target: tar archives and index files of WebDataset. The first byte chooses what the rest is:
  * an archive, an index, or the result of a scan, as a cache file may contain it. */
-#include "readers/wds_index.h"
+#include "readers/tar/wds_index.h"
 #include "replay.h"
 
 #include <stdio.h>

@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 
-#include "codecs/video/av1.h"
-#include "codecs/video/bitstream.h"
-#include "codecs/video/split.h"
-#include "codecs/video/times.h"
+#include "codecs/video/bits/av1.h"
+#include "codecs/video/bits/bitstream.h"
+#include "codecs/video/bits/split.h"
+#include "codecs/video/demux/times.h"
 #include "core/core.h"
 #include "test.h"
 

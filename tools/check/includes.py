@@ -4,7 +4,8 @@
 """Checks the direction of dependencies.
 
 A file in src/ includes only its own folder and those before it in ORDER. Within a folder of PARTS it includes only
-headers that are not after it. No header includes itself through others.
+headers that are not after it, and calls only functions of files that are not after it. No header includes itself
+through others.
 """
 import pathlib
 import re
@@ -16,13 +17,33 @@ ORDER = "core kernels graph image plan io codecs device ops readers exec".split(
 LAST = ("modules", "cuda")
 # Pairs (folder, target) that the order would allow, but that must stay independent.
 APART = {("image", "graph")}
-# The order within a folder. A name without a suffix is the header and the source file; other source files come last.
+# The order within a folder. A name without a suffix is the header, the source file and the folder of this name; other
+# source files come last.
 PARTS = {
+    "src/graph": """graph.h table node suggest value literal form convert args check registry graph own_outputs schema
+        serialize""".split(),
+    "src/codecs/video": "video.h module.h bits packets demux video flat memory plan select planes frames".split(),
+    "src/codecs/video/bits": "rbsp units.h h264 hevc mpeg4 units av1 bitstream split".split(),
+    "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples
+        mp4_fragments""".split(),
+    "src/readers": """list scan.h scan_cache scan files file_order selection sampler epochs rest records tar coco fits
+        video""".split(),
+    "src/readers/coco": "data json_stream draw json saved".split(),
+    "src/readers/fits": "image header".split(),
+    "src/readers/records": "records wire lmdb caffe_messages tf_example".split(),
+    "src/readers/tar": "braces tar wds_index".split(),
+    "src/readers/video": "list sequences tables reader emit legacy".split(),
+    "src/modules/audio": "frames decoders vorbis_kept vorbis_plain vorbis flac opus mp3".split(),
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
     "src/exec": """affinity stall trace thread_pool state values gather merged source resplit bad call chain device_batch device_prepare
         device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats invoke""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
 }
+# Folders whose files still call functions of files after them.
+CALLS_UNORDERED = {"src/exec"}
+# A function of ours that other files can call, where clang-format puts it, and its use.
+DEFINED = re.compile(r"^(?!static|typedef|extern|#)\w[\w \*]*?\b(hr_\w+)\((?=[^;{]*\)\n\{)", re.M)
+CALLED = re.compile(r"\b(hr_\w+)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 OURS = set(ORDER) | set(LAST) | {"headrace"}
 
@@ -60,21 +81,35 @@ def complaint(path: pathlib.PurePosixPath, kind: str, name: str, local: bool) ->
     return None if allowed(path.parts[1], top) else f"{path.parts[1]} must not include {name}"
 
 
-def position(path: pathlib.PurePosixPath) -> int | None:
-    """The position of a file in the order of its folder; None for a header that the order lacks."""
-    parts = PARTS[str(path.parent)]
-    for name in (path.name, path.stem):
-        if name in parts:
-            return parts.index(name)
-    return None if path.suffix == ".h" else len(parts)
+def position(path: pathlib.PurePosixPath, folder: str) -> int | None:
+    """The position of a file in the order of `folder`, which contains it; None for a header that the order lacks."""
+    parts, name = PARTS[folder], path.relative_to(folder).parts[0]
+    for known in (name, pathlib.PurePosixPath(name).stem):
+        if known in parts:
+            return parts.index(known)
+    return None if name.endswith(".h") else len(parts)
 
 
 def disorder(path: pathlib.PurePosixPath, target: pathlib.PurePosixPath) -> str | None:
-    """The text of what is wrong if the file `path` includes `target`, of the same folder of PARTS, or None."""
-    here, there = position(path), position(target)
+    """The text of what is wrong if the file `path` depends on `target`, or None."""
+    folder = next((str(p) for p in path.parents if str(p) in PARTS and p in target.parents), None)
+    if folder is None:
+        return None
+    here, there = position(path, folder), position(target, folder)
     if here is None or there is None:
-        return f"{path.name if here is None else target.name} is not in the order of {path.parent} (includes.py)"
-    return f"{target.name} comes after {path.name} in the order of {path.parent}" if there > here else None
+        return f"{path.name if here is None else target.name} is not in the order of {folder} (includes.py)"
+    return f"{target.name} comes after {path.name} in the order of {folder}" if there > here else None
+
+
+def calls(texts: dict[pathlib.PurePosixPath, str]) -> list[str]:
+    """The complaints about functions that the source files of PARTS call in files after them."""
+    homes = {name: path for path, text in texts.items() for name in DEFINED.findall(text)}
+    out = []
+    for path, text in texts.items():
+        for name in sorted(set(CALLED.findall(text)) & homes.keys()):
+            if (wrong := disorder(path, homes[name])) and str(path.parent) not in CALLS_UNORDERED:
+                out.append(f"{path}: {name}: {wrong}")
+    return out
 
 
 def circle(graph: dict[str, list[str]]) -> list[str]:
@@ -96,11 +131,15 @@ def circle(graph: dict[str, list[str]]) -> list[str]:
 def check() -> list[str]:
     """The complaints about the sources, one line each. Prints the number of includes."""
     out, seen = [], 0
+    texts: dict[pathlib.PurePosixPath, str] = {}
     graph: dict[str, list[str]] = {}
     files = [p for d in ("include", "src", "python/_core") for p in (ROOT / d).rglob("*")]
     for file in sorted(p for p in files if p.suffix in {".c", ".h", ".cu", ".cuh", ".inc"}):
         path = pathlib.PurePosixPath(file.relative_to(ROOT).as_posix())
-        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+        text_of_file = file.read_text(errors="replace")
+        if file.suffix == ".c" and any(str(parent) in PARTS for parent in path.parents):
+            texts[path] = text_of_file
+        for number, line in enumerate(text_of_file.splitlines(), 1):
             found = INCLUDE.match(line)
             if not found:
                 continue
@@ -110,10 +149,10 @@ def check() -> list[str]:
             target = pathlib.PurePosixPath(root, found[2])
             graph.setdefault(str(path), []).append(str(target))
             text = complaint(path, found[1], found[2], local)
-            if not text and target.parent == path.parent and str(path.parent) in PARTS:
-                text = disorder(path, target)
+            text = text or disorder(path, target)
             if text:
                 out.append(f"{path}:{number}: {text}")
+    out += calls(texts)
     if ring := circle(graph):
         out.append(f"includes: a circle: {' '.join(ring)}")
     print(f"includes: {seen} checked, {len(out)} not allowed")
@@ -151,6 +190,12 @@ def self_test() -> None:
     for name, header, good in parts:
         folder = pathlib.PurePosixPath("src/device")
         assert (disorder(folder / name, folder / header) is None) == good, (name, header)
+    video = pathlib.PurePosixPath("src/codecs/video")
+    assert disorder(video / "bits/units.c", video / "demux/demuxer.h") and not disorder(video / "video.c", video / "bits/av1.h")
+    files = {"table.c": "int32_t hr_a(void)\n{\n}\n", "graph.c": "hr_status *hr_b(int a,\n int b)\n{\n    hr_a();\n}\n"}
+    texts = {pathlib.PurePosixPath("src/graph", name): text for name, text in files.items()}
+    assert calls(texts) == []
+    assert len(calls({path: text.replace("{\n}", "{\n    hr_b(1, 2);\n}") for path, text in texts.items()})) == 1
     assert circle({"a": ["b", "c"], "b": ["c"]}) == []
     assert circle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c"]
 

@@ -29,7 +29,7 @@ def registry() -> str:
             [
                 "cmake",
                 "-DOPS=" + sources("ops/**/*.c", "readers/**/*.c"),
-                "-DCODECS=" + sources("codecs/*.c", "codecs/*/*.c"),
+                "-DCODECS=" + sources("codecs/**/*.c"),
                 "-DCUDA_OPS=" + sources("cuda/ops/*.cu"),
                 f"-DOUT={out}",
                 "-P",

@@ -57,14 +57,15 @@ def code(text: str) -> str:
 
 def families() -> dict[str, list[schema.Operator]]:
     """The operators by title of their family: the folder of the file with the table."""
-    files = sorted((ROOT / "src").glob("ops/*/*.c")) + sorted((ROOT / "src/readers").glob("*.c"))
+    readers = [("readers", file) for file in sorted((ROOT / "src/readers").rglob("*.c"))]
+    files = [(file.parent.name, file) for file in sorted((ROOT / "src").glob("ops/*/*.c"))] + readers
     folders: dict[str, str] = {}
-    for file in files:
+    for folder, file in files:
         for name in re.findall(r'"([a-z0-9_]+(?:\.[a-z0-9_.]+)?)"', file.read_text("utf-8")):
             if name.rpartition(".")[2] == file.stem:
-                folders[name] = file.parent.name
+                folders[name] = folder
             elif "." in name or "_" in name:
-                folders.setdefault(name, file.parent.name)
+                folders.setdefault(name, folder)
     out: dict[str, list[schema.Operator]] = {title: [] for title in FAMILIES.values()}
     for name in schema.function_names():
         leaf = name.rpartition(".")[0].rpartition(".")[2]

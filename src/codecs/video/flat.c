@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "codecs/video/demuxer.h"
+#include "codecs/video/demux/demuxer.h"
 
 /* This header, then `extra_size` and HR_VIDEO_PAD bytes, rounded up to 8, `count` packets, `frames`
  * and `key_count` numbers. */

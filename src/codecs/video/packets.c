@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "codecs/video/av1.h"
-#include "codecs/video/bitstream.h"
+#include "codecs/video/bits/av1.h"
+#include "codecs/video/bits/bitstream.h"
 
 enum { HVCC_LAYERS = 21 }; /* where an hvcC has the number of temporal layers */
 

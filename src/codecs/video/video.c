@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codecs/video/demuxer.h"
-#include "codecs/video/fields.h"
+#include "codecs/video/demux/demuxer.h"
+#include "codecs/video/demux/fields.h"
 #include "codecs/video/packets.h"
 
 /* ---- what can be decoded ---- */
@@ -275,39 +275,4 @@ void hr_video_fini(hr_video *video)
     hr_free(video->keys);
     hr_free(video->order);
     *video = (hr_video){0};
-}
-
-static const hr_demuxer *demuxer_of(const hr_video *video)
-{
-    int32_t i = 0;
-    while (hr_demuxers[i] && strcmp(hr_demuxers[i]->name, video->format) != 0)
-        i++;
-    return hr_demuxers[i];
-}
-
-size_t hr_video_room(const hr_video *video, const hr_video_packet *packet)
-{
-    const hr_demuxer *demuxer = demuxer_of(video);
-    if (demuxer && demuxer->room)
-        return demuxer->room(video, packet);
-    return (size_t)packet->size + (size_t)video->prefix_size + HR_VIDEO_PAD;
-}
-
-hr_status hr_video_unpack(const hr_video *video, const hr_video_packet *packet,
-                          const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error)
-{
-    const hr_demuxer *demuxer = demuxer_of(video);
-    if (demuxer && demuxer->unpack)
-        return demuxer->unpack(video, packet, stored, out, size, error);
-    return hr__demux_copy(video, packet, stored, out, size);
-}
-
-hr_status hr__demux_copy(const hr_video *video, const hr_video_packet *packet,
-                         const uint8_t *stored, uint8_t *out, size_t *size)
-{
-    *size = (size_t)video->prefix_size + (size_t)packet->size;
-    memcpy(out, video->prefix, (size_t)video->prefix_size);
-    memcpy(out + video->prefix_size, stored, (size_t)packet->size);
-    memset(out + *size, 0, HR_VIDEO_PAD);
-    return HR_STATUS_OK;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Video files: where the packets of the video track are, and which of them have to be decoded for
- * given frames. Nothing here decodes. */
+ * given frames. Nothing here decodes.
+ *
+ * The engine includes the headers of this folder. Those of bits/ (what packets say) and demux/
+ * (containers, which may use bits/) are for this folder only. */
 #ifndef HR_CODECS_VIDEO_VIDEO_H
 #define HR_CODECS_VIDEO_VIDEO_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* FLAC, also in Ogg, through libFLAC. */
-#include "modules/audio/frames.h"
+#include "modules/audio/decoders.h"
 
 #include <stdlib.h>
 #include <string.h>

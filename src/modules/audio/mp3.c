@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* MP3 through libmpg123 (LGPL), which is opened on first need and is part of no wheel. Its portable
  * decoder is used, so that all CPUs give the same samples. */
-#include "modules/audio/frames.h"
+#include "modules/audio/decoders.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

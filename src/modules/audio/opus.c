@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Opus in Ogg through libogg and libopus, at the rate of the original sound: 8, 12, 16, 24 or 48
  * kHz. Positions in the file are counted at 48 kHz. */
-#include "modules/audio/frames.h"
+#include "modules/audio/decoders.h"
 
 #include <string.h>
 

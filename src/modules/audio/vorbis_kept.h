@@ -4,7 +4,7 @@
 #ifndef HR_MODULES_AUDIO_VORBIS_KEPT_H
 #define HR_MODULES_AUDIO_VORBIS_KEPT_H
 
-#include "modules/audio/frames.h"
+#include "modules/audio/decoders.h"
 
 typedef enum hr_vorbis_result {
     HR_VORBIS_RESULT_DONE,
