@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "core/clock.h"
 #include "core/core.h"
 #include "exec/stall.h"
 #include "exec/thread_pool.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "io/private_file.h"
-#include "io/readahead.h"
+#include "core/clock.h"
 #include "kernels/kernels.h"
 
 /* The number is the version of the format: records, entries, hash and the meaning of values. */
