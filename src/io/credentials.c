@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clock.h"
+#include "core/hash.h"
 #include "io/credentials_fetch.h"
 #include "io/credentials_parse.h"
 #include "io/storage.h"
@@ -238,7 +240,7 @@ static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_er
     return status;
 }
 
-/* FNV-1a of the variables that choose. */
+/* The hash of the variables that choose. */
 static uint64_t environment_key(void)
 {
     static const char *const names[] = {"AWS_ACCESS_KEY_ID",
@@ -266,12 +268,9 @@ static uint64_t environment_key(void)
                                         "GS_SECRET_ACCESS_KEY",
                                         "CLOUDSDK_AUTH_ACCESS_TOKEN",
                                         "GOOGLE_OAUTH_ACCESS_TOKEN"};
-    uint64_t h = 0;
-    for (size_t i = 0; i < HR_COUNT_OF(names); i++) {
-        for (const char *at = hr_env(names[i]); *at; at++)
-            h = (h ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
-        h = (h ^ 256) * UINT64_C(0x100000001b3);
-    }
+    uint64_t h = HR_FNV1A;
+    for (size_t i = 0; i < HR_COUNT_OF(names); i++)
+        h = hr_fnv1a(h, hr_env(names[i]), strlen(hr_env(names[i])) + 1);
     return h;
 }
 
@@ -317,13 +316,6 @@ static bool take_lock(hr_cancel *cancel)
     }
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Lock held. A failure also is that of all who waited for the lock meanwhile: many requests do not
  * look for credentials one after the other. */
 static hr_status get(bool google, int64_t asked_ns, hr_cancel *cancel, hr_error *error)
@@ -339,13 +331,13 @@ static hr_status get(bool google, int64_t asked_ns, hr_cancel *cancel, hr_error 
     if (status == HR_STATUS_OK)
         return status;
     kept[google].key = key;
-    kept[google].failed_ns = hr_cancelled(cancel) ? 0 : now_ns();
+    kept[google].failed_ns = hr_cancelled(cancel) ? 0 : hr_clock_ns();
     return hr_fail(error, status, "%s", failure->message);
 }
 
 hr_status hr_credentials_get(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
 {
-    int64_t asked_ns = now_ns();
+    int64_t asked_ns = hr_clock_ns();
     pthread_once(&once, prepare);
     if (!take_lock(cancel))
         return hr_fail(error, HR_STATUS_STATE, "the request was cancelled");

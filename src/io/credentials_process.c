@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "io/credentials_fetch.h"
 #include "io/credentials_parse.h"
 #include "io/storage.h"
@@ -48,24 +49,17 @@ static int start(char *const *words, pid_t *pid, int *from)
     return failed;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Reads to the end of the output, which is less than ANSWER_SIZE bytes. */
 static hr_status read_output(int fd, char *text, hr_cancel *cancel, hr_error *error)
 {
     size_t size = 0;
-    int64_t until = now_ms() + TIMEOUT_MS;
+    int64_t until = hr_clock_ms() + TIMEOUT_MS;
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         int ready = poll(&p, 1, WAIT_MS);
         if (hr_cancelled(cancel))
             return hr_fail(error, HR_STATUS_STATE, "it was cancelled");
-        if (ready == 0 && now_ms() > until)
+        if (ready == 0 && hr_clock_ms() > until)
             return hr_fail(error, HR_STATUS_IO, "it did not end within %d s", TIMEOUT_MS / 1000);
         if (ready <= 0)
             continue;
@@ -88,9 +82,9 @@ static hr_status end_of(pid_t pid, hr_error *error)
 {
     int state = 0;
     pid_t got;
-    int64_t until = now_ms() + END_MS;
+    int64_t until = hr_clock_ms() + END_MS;
     while ((got = waitpid(pid, &state, WNOHANG)) == 0 || (got < 0 && errno == EINTR)) {
-        if (now_ms() > until)
+        if (hr_clock_ms() > until)
             kill(pid, SIGKILL);
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }

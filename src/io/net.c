@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "core/clock.h"
+#include "core/hash.h"
 #include "core/library.h"
 #include "io/storage.h"
 
@@ -184,23 +186,13 @@ static _Atomic uint64_t silent[SERVERS];
 static pthread_mutex_t why_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `why`; only ever tried */
 static char why[SERVERS][sizeof(((hr_net_request *)0)->message)];
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* FNV-1a of "scheme://host:port" */
+/* The hash of "scheme://host:port". */
 static uint32_t server_of(const char *url)
 {
     const char *host = strstr(url, "://");
     size_t size = host ? (size_t)(host - url) + 3 : 0;
-    uint32_t h = 0x811c9dc5;
-    size += strcspn(url + size, "/?#");
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (uint8_t)url[i]) * 0x01000193;
-    return h;
+    uint64_t h = hr_fnv1a(HR_FNV1A, url, size + strcspn(url + size, "/?#"));
+    return (uint32_t)(h ^ h >> 32);
 }
 
 static void note_server(const hr_net_call *call, bool answers)
@@ -212,7 +204,7 @@ static void note_server(const hr_net_call *call, bool answers)
         pthread_mutex_unlock(&why_lock);
     }
     if (!answers)
-        atomic_store(slot, (uint64_t)server << 32 | (uint32_t)(now_ms() >> 4));
+        atomic_store(slot, (uint64_t)server << 32 | (uint32_t)(hr_clock_ms() >> 4));
     else if (atomic_load(slot) >> 32 == server)
         atomic_store(slot, 0);
 }
@@ -221,7 +213,7 @@ static hr_status check_server(const hr_net_call *call, hr_error *error)
 {
     uint32_t server = server_of(call->request.url);
     uint64_t slot = atomic_load(&silent[server % SERVERS]);
-    int64_t passed = (int64_t)(uint32_t)((uint32_t)(now_ms() >> 4) - (uint32_t)slot) << 4;
+    int64_t passed = (int64_t)(uint32_t)((uint32_t)(hr_clock_ms() >> 4) - (uint32_t)slot) << 4;
     if (!slot || slot >> 32 != server || passed >= HR_MIN(call->timeout_ms / 3, SILENT_MAX))
         return HR_STATUS_OK;
     char text[sizeof(why[0])] = "";
@@ -286,11 +278,9 @@ static hr_status wait_for(hr_net_call *call, hr_cancel *cancel, hr_error *error)
 static int32_t pause_of(const hr_net_call *call)
 {
     char room[32];
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t most = HR_MIN((int64_t)PAUSE_MS << HR_MIN(call->attempt - 1, 8), (int64_t)PAUSE_MAX);
     uint64_t mixed =
-        ((uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)call << 7) * UINT64_C(0x9e3779b97f4a7c15);
+        ((uint64_t)hr_clock_ns() ^ (uint64_t)(uintptr_t)call << 7) * UINT64_C(0x9e3779b97f4a7c15);
     int32_t ms = (int32_t)(mixed >> 33) % (int32_t)most + 1;
     if (call->request.end == HR_NET_END_ANSWERED &&
         hr_net_header(&call->request, "Retry-After", room, sizeof(room))) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "io/disk_cache.h"
 #include "io/net.h"
 #include "io/s3.h"
@@ -53,12 +54,9 @@ static bool parse_content_range(const char *text, int64_t *first, int64_t *last,
     return n >= 0 && (a < 0 ? a == -1 && b == -1 : a <= b && b < n);
 }
 
-/* FNV-1a */
-static uint64_t hash_of(const char *text)
+static uint64_t version_of(const char *text)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    uint64_t h = hr_fnv1a(HR_FNV1A, text, strlen(text));
     return h ? h : 1;
 }
 
@@ -79,9 +77,9 @@ static hr_status check_version(fetch *f, int64_t total, hr_error *error)
     o->object.size = total;
     memcpy(o->tag, tag, sizeof(tag));
     if (tag[0])
-        o->object.version = hash_of(tag);
+        o->object.version = version_of(tag);
     else if (hr_net_header(r, "Last-Modified", modified, sizeof(modified)))
-        o->object.version = hash_of(modified);
+        o->object.version = version_of(modified);
     return HR_STATUS_OK;
 }
 

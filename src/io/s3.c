@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/hash.h"
 #include "io/credentials_profile.h"
 
 #define BUCKETS 16 /* whose region is remembered */
@@ -80,10 +81,7 @@ bool hr_s3_is_region(const char *text)
 
 static size_t slot_of(const char *bucket)
 {
-    uint32_t h = 0x811c9dc5;
-    for (; *bucket; bucket++)
-        h = (h ^ (uint8_t)*bucket) * 0x01000193;
-    return h % BUCKETS;
+    return (size_t)(hr_fnv1a(HR_FNV1A, bucket, strlen(bucket)) % BUCKETS);
 }
 
 /* What a server has said of a bucket, or NULL. Lock held. */
