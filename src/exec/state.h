@@ -14,7 +14,7 @@
 #include "core/core.h"
 #include "exec/stall.h"
 #include "exec/thread_pool.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "io/readahead.h"
 #include "plan/plan.h"
 

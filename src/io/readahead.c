@@ -14,9 +14,9 @@
 #include "core/clock.h"
 #include "core/note.h"
 #include "core/thread.h"
-#include "io/cache.h"
 #include "io/open_files.h"
 #include "io/storage.h"
+#include "kernels/kernels.h"
 
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
 #define GAP_READ 4096 /* bytes between two spans that cost less than another request */
@@ -66,9 +66,10 @@ struct hr_readahead {
     pthread_cond_t left;  /* the last thread ends */
     hr_pool *pool;
     hr_open_files *files;
-    const hr_cache *keys; /* or NULL */
-    hr_cancel cancel;     /* set with `stop` */
-    size_t limit, held;   /* `held`: bytes read or being read ahead, not taken yet */
+    const hr_hash_key *keys; /* or NULL */
+    const hr_kernels *kernels;
+    hr_cancel cancel;   /* set with `stop` */
+    size_t limit, held; /* `held`: bytes read or being read ahead, not taken yet */
     hr_read *first, *last;
     bool stop;
     atomic_int warm; /* reads from the page cache in a row, up to WARM_AFTER; written with `lock` */
@@ -238,8 +239,8 @@ static void take_key(hr_readahead *ra, hr_read *r, int32_t i, const char *from)
             memcpy(to, from, p->size);
         return;
     }
-    hr_hash key =
-        from ? hr_cache_key_copy(ra->keys, from, p->size, to) : hr_cache_key(ra->keys, to, p->size);
+    hr_hash key = from ? ra->kernels->hash_copy(ra->keys, from, p->size, to)
+                       : ra->kernels->hash(ra->keys, to, p->size);
     hr_buffer_put_note(r->buffer, to, p->size, (hr_note){{key.word[0], key.word[1]}});
 }
 
@@ -441,6 +442,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     pthread_cond_init(&ra->ready, NULL);
     pthread_cond_init(&ra->left, NULL);
     ra->cpus_known = sched_getaffinity(0, sizeof(ra->cpus), &ra->cpus) == 0;
+    ra->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     ra->spare = spare;
     ra->pool = hr_pool_ref(pool);
     ra->limit = limit;
@@ -450,9 +452,9 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     return HR_STATUS_OK;
 }
 
-void hr_readahead_keys(hr_readahead *ra, const hr_cache *cache)
+void hr_readahead_keys(hr_readahead *ra, const hr_hash_key *keys)
 {
-    ra->keys = cache;
+    ra->keys = keys;
 }
 
 void hr_readahead_cancel(hr_readahead *ra)

@@ -9,11 +9,10 @@
 #define HR_IO_READAHEAD_H
 
 #include "core/core.h"
+#include "kernels/hash.h"
 
 typedef struct hr_readahead hr_readahead;
 typedef struct hr_read hr_read; /* one request, owned by the caller until taken or dropped */
-
-struct hr_cache;
 
 typedef struct hr_read_piece { /* where the bytes of a span are in the buffer of a request */
     size_t offset, size;
@@ -31,10 +30,10 @@ typedef struct hr_readahead_stats {
  * threads have a CPU to themselves. `stall_us` > 0 delays every read, for tests. */
 hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, int32_t threads,
                               int32_t spare, int64_t stall_us, hr_error *error);
-/* From now on, what is read into pinned memory gets a note with its key in `cache`. The key is
- * computed while the bytes are in the CPU's caches: later, reading them again would take as long as
- * copying them. Call this before the first request. */
-void hr_readahead_keys(hr_readahead *ra, const struct hr_cache *cache);
+/* From now on, what is read into pinned memory gets a note with its hash. `keys` must live as long,
+ * or is NULL: no hashes. The hash is computed while the bytes are in the CPU's caches: later,
+ * reading them again would take as long as copying them. Call this before the first request. */
+void hr_readahead_keys(hr_readahead *ra, const hr_hash_key *keys);
 /* Ends all waiting, so that the workers can be joined: no new read begins, and taking an unfinished
  * request fails with HR_STATUS_STATE. Any thread. */
 void hr_readahead_cancel(hr_readahead *ra);

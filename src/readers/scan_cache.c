@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/private_file.h"
-#include "io/sigv4.h"
+#include "io/file_store.h"
+#include "core/sha256.h"
 
 #define MAX_PATH_SIZE 4096
 #define LEAST_SIZE ((int64_t)1 << 20)  /* smaller files are scanned as fast as a result is read */

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "exec/fixture.h"
-#include "io/net_module.h"
+#include "remote/net_module.h"
 #include "test.h"
 #include "waiting.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/note.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "io/readahead.h"
 #include "io/storage.h"
 #include "test.h"
@@ -318,7 +318,7 @@ TEST(keys_are_noted_while_reading)
         CHECK_OK(hr_pool_create(&pool, 0, &error), error);
         hr_pool_pin(pool, 0, 4096, pin, free);
         CHECK_OK(hr_readahead_create(&ra, pool, 1 << 22, threads, threads, 0, &error), error);
-        hr_readahead_keys(ra, cache);
+        hr_readahead_keys(ra, hr_cache_keys(cache));
         const hr_span whole = {.path = path, .size = -1}, small = {.path = path, .size = 50001};
         const hr_span two[] = {{.path = path, .offset = 512, .size = 9, .keep_open = true},
                                {.path = path, .offset = 1024, .size = 70003, .keep_open = true}};

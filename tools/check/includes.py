@@ -11,13 +11,16 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = "core kernels graph image plan io codecs device ops readers exec".split()
+ORDER = "core kernels graph image plan io remote codecs device ops readers exec".split()
 # The modules are loaded at run time by the folders before them. They must not include the executor.
 LAST = ("modules", "cuda")
 # Pairs (folder, target) that the order would allow, but that must stay independent.
 APART = {("image", "graph")}
 # The order within a folder. A name without a suffix is the header and the source file; other source files come last.
 PARTS = {
+    "src/io": "storage local open_files readahead items file_store".split(),
+    "src/remote": """net_module.h net url credentials.h sha1 sigv4 credentials_parse credentials_profile credentials_fetch credentials_sts
+        credentials_process credentials.c s3 s3_list disk_cache http_storage""".split(),
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
     "src/exec": """affinity stall trace thread_pool state values gather merged source resplit bad call chain device_batch device_prepare
         device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats invoke""".split(),

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* libheadrace_net.so: one thread drives all transfers of a process with curl_multi. Requests first
  * wait in a queue, then they are active, then they have ended. */
-#include "io/net_module.h"
+#include "remote/net_module.h"
 
 #include <pthread.h>
 #include <signal.h>
