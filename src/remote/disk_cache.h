@@ -2,9 +2,7 @@
  * Copyright The Headrace authors */
 /* A folder that keeps what was read from remote storage: one file per range. HEADRACE_NET_CACHE
  * names it; without the variable there is none. Objects are assumed not to change. Any number of
- * processes may share the folder. Files are written aside and renamed, so that others see all of
- * one or nothing; those that were not used for the longest time are removed beyond a limit of
- * bytes. */
+ * processes may share the folder, up to a limit of bytes (io/file_store.h). */
 #ifndef HR_REMOTE_DISK_CACHE_H
 #define HR_REMOTE_DISK_CACHE_H
 
