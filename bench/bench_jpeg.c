@@ -9,7 +9,7 @@
 #include "codecs/jpeg/input.h"
 #include "codecs/jpeg/markers.h"
 #include "image/program.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 
 #include <dirent.h>
 #include <stdio.h>

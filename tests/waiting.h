@@ -5,6 +5,7 @@
 #ifndef HR_TESTS_WAITING_H
 #define HR_TESTS_WAITING_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -16,6 +17,18 @@ static inline bool waiting_pause(int *pauses)
     /* no luck: the condition is looked at again */
     nanosleep(&(struct timespec){0, 1000000}, NULL);
     return ++*pauses < HANG_MS;
+}
+
+/* Number of this process's threads. The system may still count some that were joined. */
+static inline int waiting_threads(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        count += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return count;
 }
 
 /* Ends the test, as CHECK does, if the condition never becomes true. */

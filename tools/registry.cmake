@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Writes the registries of operators, codecs and demuxers, sorted by name. They contain every table that the given
-# sources define at the start of a line as `const hr_op_def hr_op_NAME =`, `const hr_codec hr_codec_NAME =` or `const
-# hr_demuxer hr_demuxer_NAME =`; where these lines are broken does not matter. Also writes the names of the CUDA module's
+# Writes the registries of operators, codecs, demuxers and storages, sorted by name. They contain every table that the
+# given sources define at the start of a line as `const hr_op_def hr_op_NAME =`, `const hr_codec hr_codec_NAME =`, `const
+# hr_demuxer hr_demuxer_NAME =` or `const hr_storage hr_storage_NAME =`; where these lines are broken does not matter. Also writes the names of the CUDA module's
 # operators, from the HR_CUDA_OP lines of its sources. tools/check/registered.py finds tables that are elsewhere.
 function(collect result pattern)
   string(REPLACE " " "[ \n]+" pattern "\nconst ${pattern}([a-z0-9_]+) =")
@@ -22,15 +22,19 @@ endfunction()
 collect(names_of_ops "hr_op_def hr_op_" ${OPS})
 collect(names_of_codecs "hr_codec hr_codec_" ${CODECS})
 collect(names_of_demuxers "hr_demuxer hr_demuxer_" ${CODECS})
+collect(names_of_storages "hr_storage hr_storage_" ${STORAGES})
 string(CONCAT text "/* Made by tools/registry.cmake. */\n#include \"codecs/codec.h\"\n"
-       "#include \"codecs/video/demux/demuxer.h\"\n#include \"graph/graph.h\"\n\n")
-foreach(kind IN ITEMS ops codecs demuxers)
+       "#include \"codecs/video/demux/demuxer.h\"\n#include \"graph/graph.h\"\n#include \"io/storage.h\"\n\n")
+foreach(kind IN ITEMS ops codecs demuxers storages)
   if(kind MATCHES "^ops$")
     set(type hr_op_def)
     set(array hr_builtin_ops)
   elseif(kind MATCHES "^demuxers$")
     set(type hr_demuxer)
     set(array hr_demuxers)
+  elseif(kind MATCHES "^storages$")
+    set(type hr_storage)
+    set(array hr_storages)
   else()
     set(type hr_codec)
     set(array hr_codecs)

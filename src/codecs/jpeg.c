@@ -12,7 +12,7 @@
 #include "codecs/jpeg/lossless.h"
 #include "codecs/jpeg/transcode.h"
 #include "core/note.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"
 #include "image/coded.h"

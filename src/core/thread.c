@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 typedef struct start {
@@ -27,7 +28,11 @@ int hr_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
     if (!s)
         return ENOMEM;
     *s = (start){run, context, hr_alloc_shared()};
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     int code = pthread_create(thread, NULL, thread_main, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code)
         free(s);
     return code;

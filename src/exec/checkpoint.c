@@ -5,23 +5,22 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "core/hash.h"
 #include "exec/checkpoint.h"
 #include "exec/resplit.h"
 
 /* Version 1 had no 'shards' and no 'past', and fitted only the same num_shards and shard_id. */
 #define CHECKPOINT_VERSION 2
 
-/* FNV-1a over what the graph computes. A checkpoint fits only a pipeline that computes the same;
+/* The hash of what the graph computes. A checkpoint fits only a pipeline that computes the same;
  * other parts of its program may have changed. */
 uint64_t hr__graph_fingerprint(const hr_graph *graph, bool fixed)
 {
     char *text = NULL;
     size_t size = 0;
-    uint64_t hash = 0xcbf29ce484222325u;
     if (hr__graph_meaning(graph, fixed, &text, &size, NULL) != HR_STATUS_OK)
         return 0;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
+    uint64_t hash = hr_fnv1a(HR_FNV1A, text, size);
     hr_string_free(text);
     return hash >> 1; /* fits a JSON integer */
 }

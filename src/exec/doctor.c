@@ -13,7 +13,7 @@
 #include "codecs/video/frames.h"
 #include "device/device.h"
 #include "graph/graph.h"
-#include "io/net.h"
+#include "remote/net.h"
 #include "io/storage.h"
 #include "kernels/kernels.h"
 

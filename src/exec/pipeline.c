@@ -172,7 +172,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
                                has_readers(p) ? READ_AHEAD_THREADS : 0, spare, p->stall.read_us,
                                error));
     if (p->device)
-        hr_readahead_keys(p->readahead, p->cache);
+        hr_readahead_keys(p->readahead, hr_cache_keys(p->cache));
     HR_TRY(make_sources(p, error));
     HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");

@@ -6,7 +6,7 @@
 #define HR_EXEC_SOURCE_H
 
 #include "exec/values.h"
-#include "io/coded.h"
+#include "io/items.h"
 #include "readers/sampler.h"
 
 typedef struct hr_streamed { /* one sample of a stream */

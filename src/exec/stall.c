@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/readahead.h"
+#include "core/clock.h"
 
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error)
 {

@@ -10,10 +10,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "core/clock.h"
 #include "core/core.h"
 #include "exec/stall.h"
 #include "exec/thread_pool.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "io/readahead.h"
 #include "plan/plan.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "graph/value.h"
-#include "io/readahead.h"
+#include "core/clock.h"
 
 #define SPANS_MAX ((size_t)1 << 20) /* per lane; later ones are dropped */
 

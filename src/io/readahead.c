@@ -7,15 +7,16 @@
 #include "io/readahead.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/note.h"
 #include "core/thread.h"
-#include "io/cache.h"
 #include "io/open_files.h"
 #include "io/storage.h"
+#include "kernels/kernels.h"
 
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
 #define GAP_READ 4096 /* bytes between two spans that cost less than another request */
@@ -24,6 +25,7 @@
 #define OPEN_FILES 128     /* that stay open while nobody reads them */
 #define THREADS_MAX 256    /* for storage that serves many requests at once */
 #define DIRECT_READS 16    /* at once, past the page cache: nothing else keeps a disk busy */
+#define IDLE_NS (100 * HR_NS_PER_MS) /* after which a thread ends */
 
 typedef enum read_state { READ_ASKED, READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -58,34 +60,31 @@ typedef struct counters { /* of reads */
 
 struct hr_readahead {
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* a request was queued */
+    pthread_cond_t work;  /* there is a request for an idle thread */
     pthread_cond_t room;  /* `held` shrank enough, or a request became wanted or dropped */
     pthread_cond_t ready; /* a wanted request is done */
-    pthread_cond_t cold;  /* a file was not in the page cache */
+    pthread_cond_t left;  /* the last thread ends */
     hr_pool *pool;
     hr_open_files *files;
-    const hr_cache *keys; /* or NULL */
-    hr_cancel cancel;     /* set with `stop` */
-    size_t limit, held;   /* `held`: bytes read or being read ahead, not taken yet */
+    const hr_hash_key *keys; /* or NULL */
+    const hr_kernels *kernels;
+    hr_cancel cancel;   /* set with `stop` */
+    size_t limit, held; /* `held`: bytes read or being read ahead, not taken yet */
     hr_read *first, *last;
     bool stop;
-    int32_t sleeping; /* threads that wait for work */
     atomic_int warm; /* reads from the page cache in a row, up to WARM_AFTER; written with `lock` */
-    int32_t thread_count, begun, spare;
-    int32_t most; /* threads: grows with what the storage of the items asks for */
-    pthread_t threads[THREADS_MAX];
+    int32_t threads, idle, serving; /* `idle` wait for work; neither: has just been started */
+    int32_t spare;
+    int32_t most;    /* threads: grows with what the storage of the items asks for */
+    pthread_t ended; /* the last thread that ended, to be joined by the next one */
+    bool any_ended;
+    cpu_set_t cpus; /* those of the creating thread, also for threads that workers start */
+    bool cpus_known;
     int64_t stall_us;
     size_t peak;        /* the largest `held` */
     counters by_thread; /* reads of the threads, and of workers */
     counters by_worker;
 };
-
-int64_t hr_clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void unlink_read(hr_readahead *ra, hr_read *r)
 {
@@ -114,6 +113,27 @@ static void stall(hr_readahead *ra)
     }
 }
 
+static void *thread_main(void *context);
+
+/* How many threads may read now. */
+static int32_t allowed(const hr_readahead *ra)
+{
+    return ra->warm == WARM_AFTER ? HR_MIN(ra->spare, ra->most) : ra->most;
+}
+
+/* Sees to it that a thread comes for the first request, if one may; it calls the next one. If none
+ * can be started, others or the workers read what is queued. Lock held. */
+static void call_thread(hr_readahead *ra)
+{
+    pthread_t thread;
+    if (ra->stop || !ra->first || ra->serving >= allowed(ra))
+        return;
+    if (ra->idle > 0)
+        pthread_cond_signal(&ra->work);
+    else if (ra->threads < allowed(ra) && hr_thread_create(&thread, thread_main, ra) == 0)
+        ra->threads++;
+}
+
 /* Without a lock while nothing changes. */
 static void note_warmth(hr_readahead *ra, bool cached)
 {
@@ -121,9 +141,9 @@ static void note_warmth(hr_readahead *ra, bool cached)
         return;
     pthread_mutex_lock(&ra->lock);
     int warm = ra->warm;
-    if (!cached && warm == WARM_AFTER)
-        pthread_cond_broadcast(&ra->cold);
     ra->warm = cached ? HR_MIN(warm + 1, WARM_AFTER) : 0;
+    if (!cached && warm == WARM_AFTER)
+        call_thread(ra);
     pthread_mutex_unlock(&ra->lock);
 }
 
@@ -219,8 +239,8 @@ static void take_key(hr_readahead *ra, hr_read *r, int32_t i, const char *from)
             memcpy(to, from, p->size);
         return;
     }
-    hr_hash key =
-        from ? hr_cache_key_copy(ra->keys, from, p->size, to) : hr_cache_key(ra->keys, to, p->size);
+    hr_hash key = from ? ra->kernels->hash_copy(ra->keys, from, p->size, to)
+                       : ra->kernels->hash(ra->keys, to, p->size);
     hr_buffer_put_note(r->buffer, to, p->size, (hr_note){{key.word[0], key.word[1]}});
 }
 
@@ -319,26 +339,13 @@ static void release(hr_readahead *ra, size_t size)
         pthread_cond_broadcast(&ra->room);
 }
 
-static void *thread_main(void *context);
-
-/* Lock held. */
-static bool add_thread(hr_readahead *ra)
-{
-    if (hr_thread_create(&ra->threads[ra->thread_count], thread_main, ra) != 0)
-        return false;
-    ra->thread_count++;
-    return true;
-}
-
-/* Lock held. */
-static void add_threads_for(hr_readahead *ra, const hr_read *r)
+/* As many threads as the storage of the request asks for. Lock held. */
+static void raise_most(hr_readahead *ra, const hr_read *r)
 {
     const hr_span *span = &r->pieces[0].span;
     const hr_storage *storage = hr_storage_of(span->root, span->path);
     int32_t wanted = storage->requests ? storage->requests() : r->direct ? DIRECT_READS : 0;
     ra->most = HR_MAX(ra->most, HR_MIN(wanted, THREADS_MAX));
-    while (ra->thread_count < ra->most && !ra->stop && add_thread(ra))
-        ;
 }
 
 /* One request on a read-ahead thread; lock held on entry and exit. */
@@ -347,7 +354,9 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
     hr_error error;
     unlink_read(ra, r);
     r->state = READ_READING;
-    add_threads_for(ra, r);
+    raise_most(ra, r);
+    ra->serving++;
+    call_thread(ra);
     pthread_mutex_unlock(&ra->lock);
     hr_status opened = open_pieces(ra, r, &error);
     pthread_mutex_lock(&ra->lock);
@@ -364,6 +373,7 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
         pthread_mutex_lock(&ra->lock);
         r->state = READ_DONE;
     }
+    ra->serving--;
     if (r->dropped) {
         release(ra, r->counted ? r->size : 0);
         free_read(r);
@@ -372,31 +382,47 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
     }
 }
 
+/* The end of a thread; releases the lock. It joins the thread that ended before it, so that at any
+ * time at most one is left to be joined. */
+static void leave(hr_readahead *ra)
+{
+    pthread_t before = ra->ended;
+    bool any = ra->any_ended;
+    ra->ended = pthread_self();
+    ra->any_ended = true;
+    if (--ra->threads == 0)
+        pthread_cond_signal(&ra->left);
+    pthread_mutex_unlock(&ra->lock);
+    if (any)
+        pthread_join(before, NULL);
+}
+
 static void *thread_main(void *context)
 {
     hr_readahead *ra = context;
     char *bounce = NULL;
+    bool late = false;
+    if (ra->cpus_known) /* a worker that has started this thread may be pinned */
+        (void)sched_setaffinity(0, sizeof(ra->cpus), &ra->cpus);
+    struct timespec until = hr_clock_after(IDLE_NS);
     pthread_mutex_lock(&ra->lock);
-    bool spare = ra->begun++ < ra->spare;
     while (!ra->stop) {
-        if (!spare && ra->warm == WARM_AFTER) {
-            pthread_cond_wait(&ra->cold, &ra->lock);
-            continue;
+        if (ra->first && ra->serving < allowed(ra)) {
+            if (ra->keys && !bounce)
+                bounce = hr_calloc(1, BOUNCE, NULL);
+            serve(ra, ra->first, bounce);
+            until = hr_clock_after(IDLE_NS);
+            late = false;
+        } else if (late) {
+            break;
+        } else {
+            ra->idle++;
+            late = pthread_cond_timedwait(&ra->work, &ra->lock, &until) != 0;
+            ra->idle--;
         }
-        if (!ra->first) {
-            ra->sleeping++;
-            pthread_cond_wait(&ra->work, &ra->lock);
-            ra->sleeping--;
-            continue;
-        }
-        if (ra->first->next && ra->sleeping > 0)
-            pthread_cond_signal(&ra->work); /* hr_readahead_queue wakes only one thread */
-        if (ra->keys && !bounce)
-            bounce = hr_calloc(1, BOUNCE, NULL);
-        serve(ra, ra->first, bounce);
     }
-    pthread_mutex_unlock(&ra->lock);
     hr_free(bounce);
+    leave(ra);
     return NULL;
 }
 
@@ -411,26 +437,24 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
         return HR_STATUS_NO_MEMORY;
     }
     pthread_mutex_init(&ra->lock, NULL);
-    pthread_cond_init(&ra->work, NULL);
+    hr_cond_init(&ra->work);
     pthread_cond_init(&ra->room, NULL);
     pthread_cond_init(&ra->ready, NULL);
-    pthread_cond_init(&ra->cold, NULL);
+    pthread_cond_init(&ra->left, NULL);
+    ra->cpus_known = sched_getaffinity(0, sizeof(ra->cpus), &ra->cpus) == 0;
+    ra->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     ra->spare = spare;
     ra->pool = hr_pool_ref(pool);
     ra->limit = limit;
     ra->stall_us = stall_us;
     ra->most = HR_MIN(threads, THREADS_MAX);
-    pthread_mutex_lock(&ra->lock);
-    while (ra->thread_count < ra->most && add_thread(ra))
-        ; /* with fewer threads, or none, workers read what is not there yet */
-    pthread_mutex_unlock(&ra->lock);
     *out = ra;
     return HR_STATUS_OK;
 }
 
-void hr_readahead_keys(hr_readahead *ra, const hr_cache *cache)
+void hr_readahead_keys(hr_readahead *ra, const hr_hash_key *keys)
 {
-    ra->keys = cache;
+    ra->keys = keys;
 }
 
 void hr_readahead_cancel(hr_readahead *ra)
@@ -441,7 +465,6 @@ void hr_readahead_cancel(hr_readahead *ra)
     pthread_cond_broadcast(&ra->work);
     pthread_cond_broadcast(&ra->room);
     pthread_cond_broadcast(&ra->ready);
-    pthread_cond_broadcast(&ra->cold);
     pthread_mutex_unlock(&ra->lock);
 }
 
@@ -450,9 +473,13 @@ void hr_readahead_destroy(hr_readahead *ra)
     if (!ra)
         return;
     hr_readahead_cancel(ra);
-    for (int32_t i = 0; i < ra->thread_count; i++) /* no more are added after the stop */
-        pthread_join(ra->threads[i], NULL);
-    pthread_cond_destroy(&ra->cold);
+    pthread_mutex_lock(&ra->lock);
+    while (ra->threads > 0) /* no more are started after the stop */
+        pthread_cond_wait(&ra->left, &ra->lock);
+    pthread_mutex_unlock(&ra->lock);
+    if (ra->any_ended)
+        pthread_join(ra->ended, NULL);
+    pthread_cond_destroy(&ra->left);
     pthread_cond_destroy(&ra->ready);
     pthread_cond_destroy(&ra->room);
     pthread_cond_destroy(&ra->work);
@@ -488,10 +515,8 @@ void hr_readahead_queue(hr_readahead *ra, hr_read *const *reads, int32_t count)
         *(ra->last ? &ra->last->next : &ra->first) = r;
         ra->last = r;
     }
-    bool wake = ra->first && ra->sleeping > 0;
+    call_thread(ra);
     pthread_mutex_unlock(&ra->lock);
-    if (wake)
-        pthread_cond_signal(&ra->work);
 }
 
 /* Takes a request that no thread has begun to read off the queue. */

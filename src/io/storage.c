@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Chooses back ends. */
-#include "io/remote.h"
+#include "io/storage.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_STORAGES 8
+#define ADDED_MAX 4
 #define MAX_PATH_SIZE (4096 + 256)
 
-static _Atomic(const hr_storage *) storages[MAX_STORAGES] = {
-    &hr_storage_local, &hr_storage_http, &hr_storage_https, &hr_storage_s3, &hr_storage_gs};
+static _Atomic(const hr_storage *) added[ADDED_MAX];
 
 /* The length of the scheme of a URI ("s3" of "s3://bucket/key"), or 0. */
 static size_t scheme_size(const char *path)
@@ -20,13 +19,19 @@ static size_t scheme_size(const char *path)
     return n > 0 && strncmp(path + n, "://", 3) == 0 ? n : 0;
 }
 
+static bool serves(const hr_storage *s, const char *scheme, size_t size)
+{
+    return s && strlen(s->scheme) == size && memcmp(s->scheme, scheme, size) == 0;
+}
+
 static const hr_storage *find(const char *scheme, size_t size)
 {
-    for (int32_t i = 0; i < MAX_STORAGES; i++) {
-        const hr_storage *s = atomic_load(&storages[i]);
-        if (s && strlen(s->scheme) == size && memcmp(s->scheme, scheme, size) == 0)
-            return s;
-    }
+    for (const hr_storage *const *s = hr_storages; *s; s++)
+        if (serves(*s, scheme, size))
+            return *s;
+    for (int32_t i = 0; i < ADDED_MAX; i++)
+        if (serves(atomic_load(&added[i]), scheme, size))
+            return atomic_load(&added[i]);
     return NULL;
 }
 
@@ -34,9 +39,9 @@ hr_status hr_storage_add(const hr_storage *storage, hr_error *error)
 {
     if (find(storage->scheme, strlen(storage->scheme)))
         return hr_fail(error, HR_STATUS_ERROR, "a storage for %s:// exists", storage->scheme);
-    for (int32_t i = 0; i < MAX_STORAGES; i++) {
+    for (int32_t i = 0; i < ADDED_MAX; i++) {
         const hr_storage *none = NULL;
-        if (atomic_compare_exchange_strong(&storages[i], &none, storage))
+        if (atomic_compare_exchange_strong(&added[i], &none, storage))
             return HR_STATUS_OK;
     }
     return hr_fail(error, HR_STATUS_ERROR, "there are too many storages");

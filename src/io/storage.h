@@ -56,6 +56,9 @@ typedef struct hr_storage {
                       hr_error *error);
 } hr_storage;
 
+/* All that are defined as `const hr_storage hr_storage_NAME =` (tools/registry.cmake). Ends with
+ * NULL. */
+extern const hr_storage *const hr_storages[];
 extern const hr_storage hr_storage_local;
 
 /* The back end that serves a path, which may be relative to `root`. */

@@ -2,8 +2,8 @@
  * Copyright The Headrace authors */
 /* Keeps what scans found (scan.h) in files, one per scanned file, in the folder that
  * HEADRACE_SCAN_CACHE names, or in ~/.cache/headrace/scans. A result is used only for the version
- * of the file that it was made from. Nothing here fails: without a usable folder, files are scanned
- * every time. */
+ * of the file that it was made from. There is a limit of bytes (io/file_store.h). Nothing here
+ * fails: without a usable folder, files are scanned every time. */
 #ifndef HR_READERS_SCAN_CACHE_H
 #define HR_READERS_SCAN_CACHE_H
 

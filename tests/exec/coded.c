@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Items of a reader that stay in memory: several threads, little room, failing allocations. */
-#include "io/coded.h"
+#include "io/items.h"
 
 #include <pthread.h>
 

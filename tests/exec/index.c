@@ -3,7 +3,7 @@
 /* Pipelines over JPEG files give the same bytes with and without indices, on several threads, while
  * indices are made, extended, and shared by two pipelines through a folder. */
 #include "exec/fixture.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "unit/codec_help.h"
 
 enum { FILES = 9, BATCH = 3, BATCHES = 4 * FILES / BATCH };

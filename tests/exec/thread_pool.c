@@ -70,6 +70,7 @@ TEST(pipelines_that_share_threads_give_the_same_bytes)
     uint64_t expected = hash_of(alone, RUNS);
     hr_pipeline_destroy(alone);
     CHECK(expected != 0);
+    int threads = waiting_threads();
     for (int i = 0; i < MANY; i++) {
         p[i] = make(&s, 1 + i % 5, false);
         CHECK(p[i]);
@@ -77,6 +78,7 @@ TEST(pipelines_that_share_threads_give_the_same_bytes)
     CHECK(hr_thread_pool_threads(s.pool) == 3);
     for (int i = 0; i < MANY; i++)
         CHECK(hash_of(p[i], RUNS) == expected);
+    WAIT_FOR(waiting_threads() <= threads + 3); /* their read-ahead threads have ended */
     for (int i = 0; i < MANY; i++)
         hr_pipeline_destroy(p[i]);
     CHECK(hr_thread_pool_threads(s.pool) == 0);

@@ -7,8 +7,8 @@
 #include "replay.h"
 
 #include "codecs/jpeg/decoder.h"
-#include "io/cache.h"
-#include "io/cache_folder.h"
+#include "codecs/jpeg/index_cache.h"
+#include "codecs/jpeg/index_folder.h"
 #include "kernels/kernels.h"
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  * Copyright The Headrace authors */
 /* Fuzz target: what servers, programs and their files say. The first byte chooses the parser:
  * listings of S3, profiles of AWS, logins, commands, times, or answers with credentials. */
-#include "io/credentials_parse.h"
-#include "io/s3.h"
+#include "remote/credentials_parse.h"
+#include "remote/s3.h"
 #include "replay.h"
 
 #include <stdlib.h>

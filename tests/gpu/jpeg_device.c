@@ -7,7 +7,7 @@
 #include "unit/jpeg_files.h"
 
 #include "image/coded.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "jpeg_batch.h"
 #include "photographs.h"
 

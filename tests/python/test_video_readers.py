@@ -365,7 +365,7 @@ def test_the_cache_is_checked(
 
 
 def sum_of(data: bytes) -> int:
-    """hr_sum of private_file.h, of a multiple of 8 bytes."""
+    """That of file_store.c, of a multiple of 8 bytes."""
     total, mask = len(data), (1 << 64) - 1
     for (word,) in struct.iter_unpack("<Q", data):
         total = (total ^ word) * 0x9E3779B97F4A7C15 & mask
@@ -383,15 +383,16 @@ def test_the_cache_may_contain_anything(tmp_path: Path, monkeypatch: pytest.Monk
     first = read(headrace, **options)
     (entry,) = cache.iterdir()
     raw = entry.read_bytes()
-    *head, key_size, data_size, known = struct.unpack_from("<6Q", raw)
-    key, data = raw[48 : 48 + key_size], bytearray(raw[48 + key_size :])
-    assert sum_of(data) == known and len(data) == data_size
+    magic, known, key_size, about_size, data_size = struct.unpack_from("<5Q", raw)
+    at = 40 + key_size + about_size
+    about, data = sum_of(raw[at - about_size : at]), bytearray(raw[at:])
+    assert about ^ sum_of(data) == known and len(data) == data_size
     count, keys, frames = struct.unpack_from("<3i", data, 120)
     assert (count, frames) == (20, 20) and keys > 1
     start = len(data) - 4 * keys  # of the last array
     (second,) = struct.unpack_from("<i", data, start + 4)
     struct.pack_into("<i", data, start, second - 1)
-    entry.write_bytes(struct.pack("<6Q", *head, key_size, data_size, sum_of(data)) + key + data)
+    entry.write_bytes(struct.pack("<2Q", magic, about ^ sum_of(data)) + raw[16:at] + data)
     for a, b in zip(first, read(headrace, **options), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 

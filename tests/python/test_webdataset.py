@@ -324,7 +324,7 @@ MASK = (1 << 64) - 1
 
 
 def checksum(data: bytes) -> int:
-    """That of scan_cache.c."""
+    """That of file_store.c."""
     value, prime = len(data), 0x9E3779B97F4A7C15
     whole = len(data) // 8 * 8
     for at in range(0, whole, 8):
@@ -338,12 +338,13 @@ def checksum(data: bytes) -> int:
 def forge(path: Path, old: bytes, new: bytes) -> None:
     """Changes the result in a cache file, as somebody who knows the format could."""
     data = path.read_bytes()
-    key_size, size = struct.unpack_from("<QQ", data, 24)
-    result = data[48 + key_size :].replace(old, new)
-    assert result != data[48 + key_size :]
-    assert len(data) == 48 + key_size + size
-    head = struct.pack("<QQQ", key_size, len(result), checksum(result))
-    path.write_bytes(data[:24] + head + data[48 : 48 + key_size] + result)
+    magic, _, key_size, about_size, size = struct.unpack_from("<5Q", data)
+    at = 40 + key_size + about_size
+    about, result = data[at - about_size : at], data[at:].replace(old, new)
+    assert result != data[at:]
+    assert len(data) == at + size
+    total = checksum(about) ^ checksum(result)
+    path.write_bytes(struct.pack("<5Q", magic, total, key_size, about_size, len(result)) + data[40:at] + result)
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "core/note.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 #include "io/readahead.h"
 #include "io/storage.h"
 #include "test.h"
+#include "waiting.h"
 
 #define FILES 200
 #define FILE_SIZE 10000
@@ -317,7 +318,7 @@ TEST(keys_are_noted_while_reading)
         CHECK_OK(hr_pool_create(&pool, 0, &error), error);
         hr_pool_pin(pool, 0, 4096, pin, free);
         CHECK_OK(hr_readahead_create(&ra, pool, 1 << 22, threads, threads, 0, &error), error);
-        hr_readahead_keys(ra, cache);
+        hr_readahead_keys(ra, hr_cache_keys(cache));
         const hr_span whole = {.path = path, .size = -1}, small = {.path = path, .size = 50001};
         const hr_span two[] = {{.path = path, .offset = 512, .size = 9, .keep_open = true},
                                {.path = path, .offset = 1024, .size = 70003, .keep_open = true}};
@@ -411,6 +412,72 @@ TEST(files_in_memory_are_left_to_workers)
     CHECK(read_all(4, 0, 1 << 28, &stats));
     /* now and then the system does not report that a file is in memory */
     CHECK(stats.cached < stats.files || stats.files - stats.own_reads <= 64 + 4);
+    remove_files();
+}
+
+static int64_t files_read(hr_readahead *ra, bool own)
+{
+    hr_readahead_stats stats;
+    hr_readahead_stats_get(ra, &stats);
+    return own ? stats.own_reads : stats.files;
+}
+
+/* Queues requests, lets the threads read all of them, and takes them. */
+static bool read_round(hr_readahead *ra, hr_arena *arena, int round)
+{
+    enum { COUNT = 8 };
+    hr_error error = {0};
+    hr_read *reads[COUNT];
+    hr_buffer *buffer = NULL;
+    hr_read_piece piece;
+    int64_t waited;
+    bool ok = true;
+    const hr_span span = {.root = dir, .path = "5", .size = -1};
+    for (int i = 0; i < COUNT && ok; i++)
+        ok = hr_readahead_ask(&span, 1, false, &reads[i], &error) == HR_STATUS_OK;
+    if (!ok)
+        return false;
+    hr_readahead_queue(ra, reads, COUNT);
+    for (int pauses = 0; files_read(ra, false) < COUNT * (round + 1);)
+        if (!waiting_pause(&pauses))
+            return false;
+    for (int i = 0; i < COUNT && ok; i++) {
+        ok = hr_readahead_take(ra, reads[i], arena, &buffer, &piece, &waited, &error) ==
+                 HR_STATUS_OK &&
+             ((unsigned char *)hr_buffer_data(buffer))[1] == ((5 * 7 + 1) & 255);
+        hr_buffer_unref(buffer);
+        buffer = NULL;
+    }
+    return ok && files_read(ra, true) == 0;
+}
+
+/* However many pipelines live: threads are there while there is something to read, and come back.
+ */
+TEST(threads_end_when_there_is_nothing_to_read)
+{
+    enum { MANY = 200, ROUNDS = 3 };
+    static hr_readahead *ra[MANY];
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_arena *arena;
+    make_files();
+    int threads = waiting_threads();
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    for (int i = 0; i < MANY; i++) /* delayed reads never count as reads from memory */
+        CHECK_OK(hr_readahead_create(&ra[i], pool, 1 << 20, 4, 0, 1, &error), error);
+    CHECK(waiting_threads() <= threads);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++)
+            CHECK(read_round(ra[i], arena, round));
+        WAIT_FOR(waiting_threads() <= threads);
+    }
+    CHECK(read_round(ra[0], arena, ROUNDS)); /* some end here, with threads or without */
+    for (int i = 0; i < MANY; i++)
+        hr_readahead_destroy(ra[i]);
+    WAIT_FOR(waiting_threads() <= threads); /* the system may see joined threads for a while */
+    hr_arena_destroy(arena);
+    hr_pool_unref(pool);
     remove_files();
 }
 

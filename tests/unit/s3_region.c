@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* A server that names the region of a bucket is asked again if the request was for another one,
  * whatever other threads have learnt meanwhile. */
-#include "io/s3.h"
+#include "remote/s3.h"
 #include "test.h"
 
 #include <pthread.h>

@@ -2,8 +2,9 @@
  * Copyright The Headrace authors */
 /* Hashes and signatures against published examples: FIPS 180-2, RFC 4231, and Amazon's page on
  * signing requests to S3. */
-#include "io/sha1.h"
-#include "io/sigv4.h"
+#include "core/sha256.h"
+#include "remote/sha1.h"
+#include "remote/sigv4.h"
 #include "test.h"
 
 #include <string.h>
@@ -20,12 +21,12 @@ TEST(sha256)
 {
     static const char longer[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     uint8_t hash[HR_SHA256_SIZE];
-    hr_sha256("", 0, hash);
+    hr_sha256_of("", 0, hash);
     CHECK(strcmp(hex_of(hash), HR_SHA256_NOTHING) == 0);
-    hr_sha256("abc", 3, hash);
+    hr_sha256_of("abc", 3, hash);
     CHECK(strcmp(hex_of(hash),
                  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") == 0);
-    hr_sha256(longer, strlen(longer), hash);
+    hr_sha256_of(longer, strlen(longer), hash);
     CHECK(strcmp(hex_of(hash),
                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1") == 0);
 }

@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = "core kernels graph image plan io codecs device ops readers exec".split()
+ORDER = "core kernels graph image plan io remote codecs device ops readers exec".split()
 # The modules are loaded at run time by the folders before them. They must not include the executor.
 LAST = ("modules", "cuda")
 # Pairs (folder, target) that the order would allow, but that must stay independent.
@@ -22,6 +22,9 @@ APART = {("image", "graph")}
 PARTS = {
     "src/graph": """graph.h table node suggest value literal form convert args check registry graph own_outputs schema
         serialize""".split(),
+    "src/io": "storage local open_files readahead items file_store".split(),
+    "src/remote": """net_module.h net url credentials.h sha1 sigv4 credentials_parse credentials_profile credentials_fetch credentials_sts
+        credentials_process credentials.c s3 s3_list disk_cache http_storage""".split(),
     "src/codecs/video": "video.h module.h bits packets demux video flat memory plan select planes frames".split(),
     "src/codecs/video/bits": "rbsp units.h h264 hevc mpeg4 units av1 bitstream split".split(),
     "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples

@@ -11,7 +11,7 @@
 
 #include "codecs/bytes.h"
 #include "image/coded.h"
-#include "io/cache.h"
+#include "codecs/jpeg/index_cache.h"
 
 #include <string.h>
 

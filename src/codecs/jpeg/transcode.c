@@ -7,7 +7,7 @@
 #include "codecs/codec.h"
 #include "codecs/jpeg/markers.h"
 #include "codecs/jpeg/progressive.h"
-#include "io/cache_folder.h"
+#include "codecs/jpeg/index_folder.h"
 
 #include <setjmp.h>
 #include <stdio.h>

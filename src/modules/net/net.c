@@ -2,15 +2,15 @@
  * Copyright The Headrace authors */
 /* libheadrace_net.so: one thread drives all transfers of a process with curl_multi. Requests first
  * wait in a queue, then they are active, then they have ended. */
-#include "io/net_module.h"
+#include "remote/net_module.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "curl.h"
 
 #define POLL_MS 100 /* how late a stalled transfer may be noticed */
@@ -64,13 +64,6 @@ static engine *opened; /* guarded by `opening`; never freed, since transfers may
 static curl library;   /* guarded by `opening` */
 static bool library_open;
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void list_add(list *l, transfer *t)
 {
     t->next = NULL;
@@ -95,7 +88,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
     transfer *t = user;
     hr_net_request *r = t->request;
     size *= count;
-    t->heard_ms = now_ms();
+    t->heard_ms = hr_clock_ms();
     if (size >= 5 && memcmp(data, "HTTP/", 5) == 0) {
         r->head_size = r->text_size = r->size = 0;
         r->code = 0;
@@ -129,7 +122,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
     hr_net_request *r = t->request;
     long code = 0;
     size *= count;
-    t->heard_ms = now_ms();
+    t->heard_ms = hr_clock_ms();
     opened->curl.easy_getinfo(t->handle->easy, CURL_INFO_CODE, &code);
     bool good = code >= 200 && code < 300;
     if (good && !t->placed && !place(t))
@@ -220,7 +213,7 @@ static void finish(engine *e, transfer *t, hr_net_end end, const char *why)
     hr_net_request *r = t->request;
     list_remove(t->handle ? &e->active : &e->queued, t);
     r->end = end;
-    r->taken_ms = t->handle ? (int32_t)(now_ms() - t->begun_ms) : 0;
+    r->taken_ms = t->handle ? (int32_t)(hr_clock_ms() - t->begun_ms) : 0;
     if (end != HR_NET_END_ANSWERED)
         snprintf(r->message, sizeof r->message, "%s", why);
     r->text[r->text_size] = 0;
@@ -282,7 +275,7 @@ static void start(engine *e, transfer *t)
     list_remove(&e->queued, t);
     list_add(&e->active, t);
     t->handle = h;
-    t->begun_ms = t->heard_ms = now_ms();
+    t->begun_ms = t->heard_ms = hr_clock_ms();
     if (!set_options(e, t) || e->curl.multi_add_handle(e->multi, h->easy) != 0)
         finish(e, t, HR_NET_END_FAILED, "libcurl rejected the request");
 }
@@ -323,7 +316,7 @@ static bool is_slow(const transfer *t, int64_t now, char *why, size_t size)
 static void end_others(engine *e)
 {
     char why[64];
-    int64_t now = now_ms();
+    int64_t now = hr_clock_ms();
     for (transfer *t = e->active.first, *next; t; t = next) {
         next = t->next;
         if (t->abandoned)
@@ -480,11 +473,7 @@ static bool submit(hr_net_request *r, int32_t most)
     transfer *t = e ? calloc(1, sizeof *t) : NULL;
     if (!t)
         return false;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->ended, &clock);
-    pthread_condattr_destroy(&clock);
+    hr_cond_init(&t->ended);
     t->request = r;
     r->transfer = t;
     r->end = HR_NET_END_FAILED;
@@ -519,12 +508,7 @@ static bool wait_until(engine *e, transfer *t, const struct timespec *until)
 
 static bool wait_for(hr_net_request *r, int32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = hr_clock_after(ms * HR_NS_PER_MS);
     return !r->transfer || wait_until(opened, r->transfer, &until);
 }
 

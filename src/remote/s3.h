@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Requests to S3, to servers with its interface, and to Google's storage, whose XML interface is
+ * the same. */
+#ifndef HR_REMOTE_S3_H
+#define HR_REMOTE_S3_H
+
+#include "io/storage.h"
+#include "remote/credentials.h"
+#include "remote/net.h"
+#include "remote/url.h"
+
+enum { HR_S3_SERVER_SIZE = 640 };
+
+/* A target: which object of which server. It is resolved once, so that all that is asked, signed
+ * and kept of an object is of one server. */
+typedef struct hr_s3 {
+    bool google;
+    char bucket[256];
+    char endpoint[520];          /* "https://host", where it was chosen; "": Amazon's */
+    char region[HR_REGION_SIZE]; /* as chosen; servers may name another one */
+    char *key;                   /* as in the URI, not escaped */
+} hr_s3;
+
+/* Parses "s3://bucket/key" or "gs://bucket/key", and looks into the environment and the profile for
+ * the server. */
+hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error);
+void hr_s3_fini(hr_s3 *s3);
+/* Describes the server in a key of a cache: the URI does not name it. */
+void hr_s3_server(const hr_s3 *s3, char out[HR_S3_SERVER_SIZE]);
+
+/* Sets the URL of a request, in `url` (HR_URL_SIZE bytes), and adds its signature. `key` may be
+ * "" and `query` is escaped, with its parameters in order; `range` is a header's value or NULL. */
+hr_status hr_s3_sign(const hr_s3 *s3, hr_net_call *call, char *url, const char *key,
+                     const char *query, const char *range, hr_cancel *cancel, hr_error *error);
+/* Describes a failure as hr_net_fail does, and says if there were no credentials. `*again`: another
+ * attempt will be sent to the right region, or with new credentials. */
+hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_error *error);
+
+/* Lists what is in the folder that the URI names. */
+hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_cancel *cancel,
+                     hr_error *error);
+
+/* What an answer to ListObjectsV2 says. Names begin with `prefix`, and others are left out. `next`
+ * (1024 bytes) gets the token of the next page, "" at the end. Changes `text`. */
+hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, void *context,
+                           char *next, hr_error *error);
+
+#endif

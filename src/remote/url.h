@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Parts of the URLs of services that requests are signed for. */
+#ifndef HR_REMOTE_URL_H
+#define HR_REMOTE_URL_H
+
+#include "core/core.h"
+
+enum { HR_REGION_SIZE = 64, HR_URL_SIZE = 6144 };
+
+/* Escapes all but letters, digits, "-_.~" and, if `keep_slash`, "/". false: it does not fit. */
+bool hr_url_escape(const char *text, bool keep_slash, char *to, size_t size);
+/* The value of the header Host for a URL, and its path. Fails unless it is http or https. */
+hr_status hr_url_host(const char *url, char host[512], const char **path, hr_error *error);
+/* Whether the text can be the name of a region. */
+bool hr_region_good(const char *text);
+
+#endif
