@@ -12,6 +12,7 @@
 #include "codecs/jpeg/lossless.h"
 #include "codecs/jpeg/transcode.h"
 #include "core/note.h"
+#include "core/task.h"
 #include "io/cache.h"
 #include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"

@@ -19,8 +19,9 @@ APART = {("image", "graph")}
 # The order within a folder. A name without a suffix is the header and the source file; other source files come last.
 PARTS = {
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
-    "src/exec": """affinity stall trace thread_pool state values gather merged source resplit bad call chain device_batch device_prepare
-        device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats invoke""".split(),
+    "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
+        device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
+        facts stats pipeline invoke""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
