@@ -19,6 +19,7 @@ APART = {("image", "graph")}
 # The order within a folder. A name without a suffix is the header and the source file; other source files come last.
 PARTS = {
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
+    "src/plan": "plan.h edge describe pass.h prune merge fuse group values".split(),
     "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
         device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
         facts stats pipeline invoke""".split(),
