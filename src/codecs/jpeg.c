@@ -13,6 +13,7 @@
 #include "codecs/jpeg/transcode.h"
 #include "core/note.h"
 #include "codecs/jpeg/index_cache.h"
+#include "core/task.h"
 #include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"
 #include "image/coded.h"

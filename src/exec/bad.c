@@ -3,8 +3,6 @@
 /* Bad samples: a bounded list of what was wrong with them, and the optional quarantine file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,44 +163,6 @@ void hr__bad_fini(hr_pipeline *p)
     hr_free(p->bad);
     if (p->quarantine >= 0)
         close(p->quarantine);
-}
-
-hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, fmt);
-    vsnprintf(text, sizeof(text), fmt, list);
-    va_end(list);
-    if (!task || !task->pipeline)
-        return HR_STATUS_OK;
-    if (task->pipeline->options.strict)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s (strict=True makes this warning an error)",
-                       text);
-    if (!task->sample->warned)
-        hr__bad_record(task->pipeline, task, "warning", text);
-    task->sample->warned = true;
-    return HR_STATUS_OK;
-}
-
-int64_t hr_task_max_pixels(const hr_task *task)
-{
-    return task && task->pipeline ? task->pipeline->options.max_image_pixels : (int64_t)1 << 28;
-}
-
-int32_t hr_task_index(const hr_task *task)
-{
-    return task && task->sample ? task->sample->index : 0;
-}
-
-hr_cache *hr_task_cache(const hr_task *task)
-{
-    return task && task->pipeline ? task->pipeline->cache : NULL;
-}
-
-bool hr_task_transcodes(const hr_task *task)
-{
-    return task && task->pipeline && task->pipeline->options.index_transcode;
 }
 
 hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)

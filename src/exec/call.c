@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fills in the calls of operators for samples. */
+/* Fills in the calls of operators for samples, and the chains of a step. */
 #include "exec/call.h"
 
 #include <string.h>
 
+#include "exec/branch.h"
 #include "exec/source.h"
 
 static const char *find_info(const hr_tensor *in, size_t n_in, const char *otherwise)
@@ -66,4 +67,39 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
     HR_TRY(hr__local_get(g->worker, node, &c->local, error));
     HR_TRY(hr__inputs_check(c, inside, error));
     return hr__value_args(g, node, i, &c->args, error);
+}
+
+/* Whether the sample goes through a node inside a chain. It skips merges, which only pass on their
+ * input, and nodes of branches that it does not take. */
+static hr_status takes(const hr_group *g, const hr_node *node, int32_t i, bool *yes,
+                       hr_error *error)
+{
+    *yes = !(node->def->flags & HR_OP_MERGE);
+    return *yes && node->guarded ? hr__guard_holds(g, node, i, yes, error) : HR_STATUS_OK;
+}
+
+hr_status hr__chain_build(hr_group *g, const hr_plan_step *step, int32_t i, hr_chain *chain,
+                          const hr_node **at, hr_error *error)
+{
+    size_t count = (size_t)step->count;
+    const hr_node **nodes = hr_arena_alloc(g->arena, count * sizeof(*nodes), error);
+    hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
+    if (!nodes || !calls)
+        return HR_STATUS_NO_MEMORY;
+    int32_t n = 0;
+    for (int32_t k = 0; k < step->count; k++) {
+        bool yes = true;
+        *at = nodes[n] = hr__plan_node(g->pipeline, step->first + k);
+        g->tasks[i].node = nodes[n];
+        if (k > 0)
+            HR_TRY(takes(g, nodes[n], i, &yes, error));
+        if (yes)
+            HR_TRY(hr__call_build(g, nodes[n], i, 1, k > 0, &calls[n], error));
+        n += yes;
+    }
+    g->tasks[i].node = nodes[0];
+    chain->nodes = nodes;
+    chain->calls = calls;
+    chain->count = n;
+    return HR_STATUS_OK;
 }

@@ -27,10 +27,22 @@ typedef struct hr_chain {
     int64_t *decode_ns; /* time spent decoding */
     int64_t stall_decode_us;
 } hr_chain;
+
+/* What is done with a chain: with the nodes `first` to `last` as one program, and with a node that
+ * no program can contain. */
+typedef struct hr_chain_actions {
+    hr_status (*program)(hr_chain *chain, int32_t first, int32_t last, struct hr_image_program *p,
+                         hr_error *error);
+    hr_status (*alone)(hr_chain *chain, int32_t i, hr_error *error);
+} hr_chain_actions;
+
+/* The calls of those nodes of a step that the group's i-th sample goes through, in the arena.
+ * `*at`: the node that failed. */
+hr_status hr__chain_build(hr_group *g, const hr_plan_step *step, int32_t i, hr_chain *chain,
+                          const hr_node **at, hr_error *error);
+/* Goes through a chain with as few programs as possible. */
+hr_status hr__chain_walk(hr_chain *chain, const hr_chain_actions *actions, hr_error *error);
+/* The same, running all of it on the CPU. */
 hr_status hr__chain_run(hr_chain *chain, hr_error *error);
-/* Lowers as many nodes as possible, from `i` on, into the program `p`. `*end`: the first one that
- * could not join. */
-hr_status hr__chain_lower(hr_chain *chain, int32_t i, struct hr_image_program *p, int32_t *end,
-                          hr_error *error);
 
 #endif

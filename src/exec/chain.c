@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Runs one sample through a node, or through a chain of nodes with as few image programs as
+/* Takes one sample through a node, or through a chain of nodes, with as few image programs as
  * possible. Fusion is decided per sample: a node that cannot join the program for this sample
  * starts a new one. */
 #include <string.h>
@@ -75,8 +75,10 @@ hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error)
     return HR_STATUS_OK;
 }
 
-hr_status hr__chain_lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
-                          hr_error *error)
+/* Lowers as many nodes as possible, from `i` on, into a program. `*end`: the first one that could
+ * not join. */
+static hr_status lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
+                       hr_error *error)
 {
     const hr_op_def *def = chain->nodes[i]->def;
     *end = i;
@@ -107,9 +109,10 @@ hr_status hr__chain_lower(hr_chain *chain, int32_t i, hr_image_program *p, int32
     return HR_STATUS_OK;
 }
 
-static hr_status run_program(hr_chain *chain, hr_image_program *p, int32_t first, int32_t last,
-                             hr_tensor *out, hr_error *error)
+static hr_status run_program(hr_chain *chain, int32_t first, int32_t last, hr_image_program *p,
+                             hr_error *error)
 {
+    hr_tensor *out = &chain->calls[last].out[0];
     hr_program_describe(p, out);
     chain->failed = last;
     HR_TRY(chain->memory(chain->context, last, 0, out, error));
@@ -136,21 +139,25 @@ static hr_status run_alone(hr_chain *chain, int32_t i, hr_error *error)
     return c->def->run_cpu(c, 1, error);
 }
 
-hr_status hr__chain_run(hr_chain *chain, hr_error *error)
+hr_status hr__chain_walk(hr_chain *chain, const hr_chain_actions *actions, hr_error *error)
 {
     for (int32_t i = 0, end; i < chain->count; i = end) {
         hr_image_program p;
-        hr_op_call *c = &chain->calls[i];
         if (i > 0)
-            set_input(c, &chain->calls[i - 1].out[0]);
-        chain->failed = i;
-        HR_TRY(hr__chain_lower(chain, i, &p, &end, error));
+            set_input(&chain->calls[i], &chain->calls[i - 1].out[0]);
+        HR_TRY(lower(chain, i, &p, &end, error));
         if (end > i) {
-            HR_TRY(run_program(chain, &p, i, end - 1, &chain->calls[end - 1].out[0], error));
+            HR_TRY(actions->program(chain, i, end - 1, &p, error));
         } else {
-            HR_TRY(run_alone(chain, i, error));
+            HR_TRY(actions->alone(chain, i, error));
             end = i + 1;
         }
     }
     return HR_STATUS_OK;
+}
+
+hr_status hr__chain_run(hr_chain *chain, hr_error *error)
+{
+    static const hr_chain_actions run = {run_program, run_alone};
+    return hr__chain_walk(chain, &run, error);
 }

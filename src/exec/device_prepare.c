@@ -1,67 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Prepares a sample for the device: the same as exec/chain.c up to the point where pixels are
- * processed. Operators only describe their outputs and lower themselves, so that most need no code
- * for devices. */
+/* Prepares a sample for the device: what exec/chain.c does with a chain up to the point where
+ * pixels are processed. Operators only describe their outputs and lower themselves, so that most
+ * need no code for devices. */
 #include <string.h>
 
 #include "exec/call.h"
 #include "exec/device_batch.h"
 #include "image/program.h"
 
-typedef struct preparing {
+typedef struct preparing { /* a step for one sample; the context of its chain */
     hr_group *g;
     hr_device_batch *batch;
     hr_arena *scratch; /* the worker's arena, reset when the task ends */
     int32_t i;         /* sample of the group */
     int32_t step;      /* its number in the plan */
     hr_piece ***link;  /* the sample's: where the next piece goes */
+    hr_piece *last;    /* of the pieces so far; NULL: none yet */
 } preparing;
 
-static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr_error *error)
+/* Adds the piece of some nodes. Its inputs were made by other stages, other steps or the piece
+ * before. */
+static hr_status piece_add(preparing *p, const hr_node *first, const hr_node *last, hr_piece **out,
+                           hr_error *error)
 {
-    hr_piece *piece = hr_arena_alloc(p->g->arena, sizeof(*piece), error);
-    if (!piece)
+    hr_arena *arena = p->g->arena;
+    int32_t n_in = first->input_count;
+    hr_piece *piece = hr_arena_alloc(arena, sizeof(*piece), error);
+    hr_tensor **in = hr_arena_alloc(arena, ((size_t)n_in + 1) * sizeof(*in), error);
+    if (!piece || !in)
         return HR_STATUS_NO_MEMORY;
-    memset(piece, 0, sizeof(*piece));
-    piece->node = node;
-    piece->sample = p->g->first + p->i;
-    piece->step = p->step;
+    for (int32_t k = 0; k < n_in; k++)
+        in[k] =
+            hr__crossing(p->g, hr_plan_value_find(p->g->pipeline->plan, first->inputs[k]), p->i);
+    if (p->last)
+        in[0] = p->last->out[0];
+    *piece = (hr_piece){
+        .node = last, .sample = p->g->first + p->i, .step = p->step, .in = in, .n_in = n_in};
     **p->link = *out = piece;
     *p->link = &piece->next;
     return HR_STATUS_OK;
 }
 
-/* Finds the inputs of a step's first node, which other stages or steps made. */
-static hr_status find_inputs(preparing *p, hr_piece *piece, const hr_node *node, hr_error *error)
+/* Ends the piece of a call. The output of one inside a chain is the tensor of its call, which the
+ * next piece reads; the last one describes its outputs for other steps. */
+static hr_status piece_end(preparing *p, hr_piece *piece, bool inside, const hr_op_call *c,
+                           hr_error *error)
 {
-    piece->n_in = node->input_count;
-    piece->in = hr_arena_alloc(p->g->arena, ((size_t)piece->n_in + 1) * sizeof(*piece->in), error);
-    if (!piece->in)
-        return HR_STATUS_NO_MEMORY;
-    for (int32_t k = 0; k < piece->n_in; k++)
-        piece->in[k] =
-            hr__crossing(p->g, hr_plan_value_find(p->g->pipeline->plan, node->inputs[k]), p->i);
-    return HR_STATUS_OK;
-}
-
-/* Describes the outputs of a step's last node for other steps. */
-static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c, hr_error *error)
-{
-    const hr_pipeline *pipeline = p->g->pipeline;
-    const char *info = c->source_info;
-    if (info && info != c->task->info) {
-        info = hr__name_keep(hr__sample_at(p->g, p->i), info, error);
-        if (!info)
-            return HR_STATUS_NO_MEMORY;
-    }
+    const char *info = NULL;
+    p->last = piece;
+    piece->inside = inside;
     piece->n_out = c->n_out;
     piece->out = hr_arena_alloc(p->g->arena, ((size_t)c->n_out + 1) * sizeof(*piece->out), error);
     if (!piece->out)
         return HR_STATUS_NO_MEMORY;
+    if (inside) { /* nodes inside a chain have one output */
+        piece->out[0] = &c->out[0];
+        return HR_STATUS_OK;
+    }
+    HR_TRY(hr__name_keep(hr__sample_at(p->g, p->i), c, &info, error));
     for (int32_t k = 0; k < c->n_out; k++) {
-        int32_t value = hr__value_of(pipeline, piece->node, k);
-        hr_tensor *slot = hr__crossing(p->g, value, p->i);
+        hr_tensor *slot = hr__crossing(p->g, hr__value_of(p->g->pipeline, piece->node, k), p->i);
         hr_buffer_unref(slot->buffer);
         *slot = c->out[k];
         slot->data = NULL;
@@ -69,18 +68,6 @@ static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c,
         slot->source_info = info;
         piece->out[k] = slot;
     }
-    return HR_STATUS_OK;
-}
-
-/* The output of a piece inside a chain is the tensor of its call, which the next piece reads. */
-static hr_status put_inside(preparing *p, hr_piece *piece, hr_op_call *c, hr_error *error)
-{
-    piece->n_out = 1;
-    piece->inside = true;
-    piece->out = hr_arena_alloc(p->g->arena, sizeof(*piece->out), error);
-    if (!piece->out)
-        return HR_STATUS_NO_MEMORY;
-    piece->out[0] = &c->out[0];
     return HR_STATUS_OK;
 }
 
@@ -122,18 +109,6 @@ static hr_status stage_source(preparing *p, const hr_image_program *program, hr_
     return stage_pixels(program, window, staging, c, &piece->pixels, error);
 }
 
-static hr_status prepare_program(preparing *p, hr_chain *chain, int32_t first, int32_t last,
-                                 hr_image_program *program, hr_piece *piece, hr_error *error)
-{
-    hr_op_call c = chain->calls[first];
-    c.arena = p->scratch;
-    chain->failed = last;
-    hr_program_describe(program, &chain->calls[last].out[0]);
-    HR_TRY(hr_device_program_make(program, &p->batch->launch->staging, &piece->program, error));
-    chain->failed = first;
-    return stage_source(p, program, &c, piece, error);
-}
-
 static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece, hr_error *error)
 {
     size_t bytes;
@@ -150,13 +125,10 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
     return HR_STATUS_OK;
 }
 
-/* Prepares a node that is not part of a program. hr__device_open has checked that the module has
+/* The work of a node that is not part of a program. hr__device_open has checked that the module has
  * the operator, or that it may become part of one. */
-static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piece *piece,
-                               hr_error *error)
+static hr_status call_prepare(preparing *p, hr_op_call *c, hr_piece *piece, hr_error *error)
 {
-    hr_op_call *c = &chain->calls[i];
-    chain->failed = i;
     for (int32_t k = 0; k < c->n_in && !(c->def->flags & HR_OP_TO_DEVICE); k++)
         if (!hr_input_of(c->def, k)->host)
             ((hr_tensor *)c->in)[k].data = NULL; /* device memory, not accessible here */
@@ -185,62 +157,41 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     return HR_STATUS_OK;
 }
 
-/* Prepares a chain piece by piece, with the same programs as hr__chain_run. */
-static hr_status prepare_chain(preparing *p, hr_chain *chain, hr_error *error)
+static hr_status prepare_alone(hr_chain *chain, int32_t i, hr_error *error)
 {
-    hr_piece *piece = NULL, *before;
-    for (int32_t i = 0, end; i < chain->count; i = end) {
-        hr_image_program program;
-        before = piece;
-        if (before)
-            ((hr_tensor *)chain->calls[i].in)[0] = *before->out[0];
-        chain->failed = i;
-        HR_TRY(piece_add(p, chain->nodes[i], &piece, error));
-        HR_TRY(find_inputs(p, piece, chain->nodes[i], error));
-        if (before)
-            piece->in[0] = before->out[0];
-        HR_TRY(hr__chain_lower(chain, i, &program, &end, error));
-        if (end == i + 1 && hr_device_program_is_plain(&program) &&
-            hr_device_op(p->g->pipeline->device, chain->nodes[i]->def))
-            end = i;
-        if (end > i) {
-            piece->node = chain->nodes[end - 1];
-            HR_TRY(prepare_program(p, chain, i, end - 1, &program, piece, error));
-        } else {
-            HR_TRY(prepare_alone(p, chain, i, piece, error));
-            end = i + 1;
-        }
-        hr_op_call *c = &chain->calls[end - 1];
-        HR_TRY(end < chain->count ? put_inside(p, piece, c, error)
-                                  : put_outputs(p, piece, c, error));
-    }
-    return HR_STATUS_OK;
+    preparing *p = chain->context;
+    hr_piece *piece;
+    chain->failed = i;
+    HR_TRY(piece_add(p, chain->nodes[i], chain->nodes[i], &piece, error));
+    HR_TRY(call_prepare(p, &chain->calls[i], piece, error));
+    return piece_end(p, piece, i + 1 < chain->count, &chain->calls[i], error);
 }
 
-static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_node **at,
-                              hr_error *error)
+/* A program that only picks elements is left to the operator's own kernel, if it has one. */
+static hr_status prepare_program(hr_chain *chain, int32_t first, int32_t last,
+                                 hr_image_program *program, hr_error *error)
 {
-    hr_group *g = p->g;
-    size_t count = (size_t)step->count;
-    const hr_node **nodes = hr_arena_alloc(g->arena, count * sizeof(*nodes), error);
-    hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
-    if (!nodes || !calls)
-        return HR_STATUS_NO_MEMORY;
-    for (int32_t k = 0; k < step->count; k++) {
-        *at = nodes[k] = hr__plan_node(g->pipeline, step->first + k);
-        g->tasks[p->i].node = nodes[k];
-        HR_TRY(hr__call_build(g, nodes[k], p->i, 1, k > 0, &calls[k], error));
-    }
-    g->tasks[p->i].node = nodes[0];
-    hr_chain chain = {.nodes = nodes, .calls = calls, .count = step->count};
-    hr_status status = prepare_chain(p, &chain, error);
-    *at = nodes[chain.failed];
-    return status;
+    preparing *p = chain->context;
+    hr_piece *piece;
+    if (first == last && hr_device_program_is_plain(program) &&
+        hr_device_op(p->g->pipeline->device, chain->nodes[first]->def))
+        return prepare_alone(chain, first, error);
+    hr_op_call c = chain->calls[first];
+    c.arena = p->scratch;
+    chain->failed = last;
+    HR_TRY(piece_add(p, chain->nodes[first], chain->nodes[last], &piece, error));
+    hr_program_describe(program, &chain->calls[last].out[0]);
+    HR_TRY(hr_device_program_make(program, &p->batch->launch->staging, &piece->program, error));
+    chain->failed = first;
+    HR_TRY(stage_source(p, program, &c, piece, error));
+    chain->failed = last;
+    return piece_end(p, piece, last + 1 < chain->count, &chain->calls[last], error);
 }
 
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error)
 {
+    static const hr_chain_actions prepare = {prepare_program, prepare_alone};
     hr_device_batch *batch = g->device;
     int32_t sample = g->first + i;
     if (batch->again && !batch->redo[sample])
@@ -257,7 +208,12 @@ hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, c
                    .step = (int32_t)(step - g->pipeline->plan->steps),
                    .link = &task->link};
     g->arena = batch->arenas[g->worker->number];
-    hr_status status = prepare_step(&p, step, at, error);
+    hr_chain chain = {.context = &p};
+    hr_status status = hr__chain_build(g, step, i, &chain, at, error);
+    if (status == HR_STATUS_OK) {
+        status = hr__chain_walk(&chain, &prepare, error);
+        *at = chain.nodes[chain.failed];
+    }
     g->arena = p.scratch;
     return status;
 }

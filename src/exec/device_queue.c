@@ -29,11 +29,6 @@ typedef struct queueing {
     const hr_node *node; /* whose work is being queued, for messages */
 } queueing;
 
-static bool alive(const hr_sample *s)
-{
-    return s->status == HR_STATUS_OK && !s->skipped;
-}
-
 static hr_status scratch(queueing *q, size_t size, void **out, hr_error *error)
 {
     return q->launch->cuda.scratch(&q->launch->cuda, HR_MAX(size, 1), out, error);
@@ -489,7 +484,7 @@ static hr_status queue_all(queueing *q, hr_error *error)
     if (!q->at || !q->round || !q->part || !q->batch->decoding)
         return HR_STATUS_NO_MEMORY;
     for (size_t i = 0; i < size; i++)
-        q->at[i] = alive(&q->it->samples[i]) ? q->batch->pieces[i] : NULL;
+        q->at[i] = hr__sample_alive(&q->it->samples[i]) ? q->batch->pieces[i] : NULL;
     HR_TRY(stage(q, most, sizeof(uint32_t), &q->status, error));
     memset(q->status.host, 0, most * sizeof(uint32_t));
     q->batch->status = q->status.host;

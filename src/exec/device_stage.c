@@ -66,10 +66,9 @@ static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
         if (value->stage != it->stage || value->output < 0)
             continue;
         for (int32_t i = 0; i < it->size; i++) {
-            const hr_sample *s = &it->samples[i];
             const hr_tensor *made = hr__crossing_of(p, it, v, i);
             bool there = made->buffer; /* NULL if the sample does not take the branch */
-            if (s->status == HR_STATUS_OK && !s->skipped && there)
+            if (hr__sample_alive(&it->samples[i]) && there)
                 HR_TRY(hr__gather_put(p, it, value->output, i, 1, made, error));
         }
     }

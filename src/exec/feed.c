@@ -147,6 +147,28 @@ hr_status hr_pipeline_feed_all(hr_pipeline *p, const hr_feeding *feedings, int32
     return feed(p, feedings, count, false, error ? error : &room);
 }
 
+void hr_pipeline_note_feeding(hr_pipeline *p, int64_t ns)
+{
+    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->feeding_ns += HR_MAX(ns, 0);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int32_t hr_pipeline_pending(hr_pipeline *p)
+{
+    int32_t fed = 0;
+    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    for (int32_t k = 0; k < p->source_count; k++)
+        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].fed_count : 0);
+    int32_t pending = p->in_flight + fed;
+    pthread_mutex_unlock(&p->lock);
+    return pending;
+}
+
 /* ---- calls ---- */
 
 static bool given_up(const hr_call *call)

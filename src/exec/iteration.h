@@ -6,14 +6,6 @@
 
 #include "exec/values.h"
 
-struct hr_outputs {
-    atomic_int refs;
-    int64_t iteration;
-    int32_t positions, count;
-    int32_t samples, *slots; /* the position of each sample in the batch */
-    hr_batch *batch[];
-};
-
 int32_t hr__iterations_max(const hr_pipeline *p); /* ever in flight; no lock needed */
 /* Starts iterations while there may be more and the sources have data for them, unless another
  * thread does. Releases the lock meanwhile. */
@@ -37,8 +29,5 @@ bool hr__iteration_lacks_memory(const hr_pipeline *p, const hr_iteration *it);
 /* HR_STATUS_NO_MEMORY if that is so and it was retried: it stays the first one, and the next call
  * of hr__iteration_retry runs it again. */
 hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error);
-/* Makes the outputs of an iteration whose tasks are done, or returns what failed. No lock is
- * needed: the iteration belongs to the caller, or has no tasks left. */
-hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);
 
 #endif

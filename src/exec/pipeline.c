@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The engine's public functions: creating a pipeline, closing it, facts about it. */
-#include <errno.h>
+/* Creating a pipeline, and closing it. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/block.h"
@@ -333,49 +331,4 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
     }
     pthread_mutex_unlock(&p->lock);
     return status;
-}
-
-void hr_pipeline_note_feeding(hr_pipeline *p, int64_t ns)
-{
-    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
-        return;
-    pthread_mutex_lock(&p->lock);
-    p->feeding_ns += HR_MAX(ns, 0);
-    pthread_mutex_unlock(&p->lock);
-}
-
-int32_t hr_pipeline_pending(hr_pipeline *p)
-{
-    int32_t fed = 0;
-    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
-        return 0;
-    pthread_mutex_lock(&p->lock);
-    for (int32_t k = 0; k < p->source_count; k++)
-        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].fed_count : 0);
-    int32_t pending = p->in_flight + fed;
-    pthread_mutex_unlock(&p->lock);
-    return pending;
-}
-
-hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *out,
-                                  hr_error *error)
-{
-    HR_TRY(hr__check_owner(p, error));
-    const hr_source *s = hr__source_find(p, node);
-    if (!s || !hr__source_indexed(s))
-        return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
-    hr_sampler_meta(&s->sampler, out);
-    out->resplit = s->resplit;
-    pthread_mutex_lock(&p->lock);
-    out->position = (p->undelivered ? p->before.position : p->taken_position)[s - p->sources];
-    pthread_mutex_unlock(&p->lock);
-    return HR_STATUS_OK;
-}
-
-hr_status hr_pipeline_describe(hr_pipeline *p, char **text, hr_error *error)
-{
-    hr_text t = {0};
-    HR_TRY(hr__check_owner(p, error));
-    hr_plan_describe(p->plan, &t);
-    return hr_text_take(&t, text, NULL, error);
 }

@@ -8,8 +8,8 @@
 
 /* Runs a stage for the group. Failures go to the status of the samples. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
-/* After the last stage: samples that differ from the first one in type or number of dimensions are
- * bad. `worker`: that of this thread, or NULL, which can replace no sample. */
-void hr__outputs_settle(hr_pipeline *p, hr_iteration *it, hr_worker *worker);
+/* Notes a failure at `node`: "operator 'name' (line): file: what". */
+void hr__sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status status,
+                       hr_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "exec/iteration.h"
+#include "exec/publish.h"
 #include "exec/source.h"
 #include "exec/stream.h"
 #include "exec/take.h"

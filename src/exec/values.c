@@ -82,15 +82,19 @@ typedef struct hr_kept_name {
     char text[];
 } hr_kept_name;
 
-const char *hr__name_keep(hr_sample *sample, const char *text, hr_error *error)
+hr_status hr__name_keep(hr_sample *sample, const hr_op_call *c, const char **out, hr_error *error)
 {
-    size_t size = strlen(text) + 1;
+    *out = c->source_info;
+    if (!*out || *out == c->task->info)
+        return HR_STATUS_OK;
+    size_t size = strlen(*out) + 1;
     hr_kept_name *name = hr_calloc(1, sizeof(*name) + size, error);
     if (!name)
-        return NULL;
+        return HR_STATUS_NO_MEMORY;
     name->next = sample->names;
     sample->names = name;
-    return memcpy(name->text, text, size);
+    *out = memcpy(name->text, *out, size);
+    return HR_STATUS_OK;
 }
 
 void hr__names_free(hr_sample *sample)

@@ -24,8 +24,14 @@ typedef struct hr_sample {
     struct hr_kept_name *names; /* source_info that operators made */
 } hr_sample;
 
-/* Copies a text that an operator set as source_info into memory of the sample. NULL: no memory. */
-const char *hr__name_keep(hr_sample *sample, const char *text, hr_error *error);
+/* Whether there is anything to do for the sample. */
+static inline bool hr__sample_alive(const hr_sample *s)
+{
+    return s->status == HR_STATUS_OK && !s->skipped;
+}
+
+/* The source_info of a call's outputs: that of its input, or a copy of what the operator set. */
+hr_status hr__name_keep(hr_sample *sample, const hr_op_call *c, const char **out, hr_error *error);
 void hr__names_free(hr_sample *sample);
 
 /* The samples of one pipeline output of an iteration. `lock` guards the choice of the common shape.
@@ -59,7 +65,7 @@ struct hr_iteration {
     char *small;              /* HR_SMALL bytes for each of them */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
     hr_gather *gathers;       /* one per pipeline output */
-    _Atomic uint64_t *merged; /* one per graph node: kind of a merge's output (merged.c), or 0 */
+    _Atomic uint64_t *merged; /* one per graph node: kind of a merge's output (branch.c), or 0 */
     struct hr_device_batch *device; /* while it is in a device stage */
     int64_t launched_ns;            /* when the device stage was launched */
     hr_iteration *launched;         /* next in the completion thread's list */
@@ -100,6 +106,7 @@ typedef struct hr_group { /* samples that go through a stage in one task */
     hr_pipeline *pipeline;
     hr_worker *worker;
     hr_iteration *iteration;
+    const hr_plan_stage *stage; /* the one that runs */
     int32_t first, count;
     hr_column *values; /* plan->value_count */
     hr_task *tasks;    /* one per sample */
@@ -170,13 +177,5 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
 
 /* The sample does not take the branch: it has no value in this output. */
 void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample);
-
-/* ---- conditionals (merged.c) ---- */
-/* Fails if one batch cannot contain both. */
-hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
-                           hr_error *error);
-/* Records what a merge returned for a sample. The iteration fails if another sample got a tensor
- * of a different kind. */
-void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t);
 
 #endif

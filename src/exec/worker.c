@@ -8,6 +8,7 @@
 #include "exec/device_batch.h"
 #include "exec/device_stage.h"
 #include "exec/iteration.h"
+#include "exec/settle.h"
 #include "exec/stage.h"
 #include "exec/worker.h"
 
@@ -56,6 +57,7 @@ static void run_task(hr_worker *w, hr_iteration *it, int32_t task, hr_device_bat
                   .device = *device};
     hr__stall_random(&p->stall, (uint64_t)it->number * 8191 + (uint64_t)task);
     hr__stage_run(&g, stage);
+    hr__samples_settle(&g);
     *device = g.device;
     hr__group_release(&g);
     hr_arena_reset(w->arena);

@@ -4,6 +4,7 @@
  * one before, and ranks do not fall. Branches that begin with the same picture and are merged join
  * one chain; a sample goes through one of them. Whether a sample's arguments allow fusion is
  * decided at run time by the operators' lower. */
+#include "plan/edge.h"
 #include "plan/pass.h"
 
 static void uses_count(hr__planning *p)

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Orders steps and groups them into stages. Per-sample work shares a stage where possible; only
  * nodes that need the whole batch, or iterations in order, end one. */
+#include "plan/edge.h"
 #include "plan/pass.h"
 
 /* Whether the node has a stage of its own. */

@@ -4,6 +4,7 @@
  * equal only if they draw the same numbers; sources and operators that need iterations in
  * order never are. Two pipeline outputs are not merged, because users write into them. */
 #include "graph/value.h"
+#include "plan/edge.h"
 #include "plan/pass.h"
 
 #include <string.h>

@@ -16,11 +16,6 @@ typedef struct hr__planning {
     int32_t *step_of; /* -1: not in plan->steps yet */
 } hr__planning;
 
-/* Number of edges into a node (inputs, then arguments, then the predicate of its guard), and the
- * i-th edge after merging. */
-int32_t hr__plan_edge_count(const hr_node *node);
-hr_edge hr__plan_edge(const hr_plan *plan, const hr_node *node, int32_t i);
-
 /* Sets plan->replaced to the node itself if an output or a preserved node needs it, else to -1. */
 void hr__plan_prune(hr__planning *p);
 /* Lets the first of equal nodes run for all of them. */
@@ -29,5 +24,7 @@ hr_status hr__plan_merge(hr__planning *p, hr_error *error);
 void hr__plan_fuse(hr__planning *p);
 /* Fills order, steps, stages, sources. */
 hr_status hr__plan_group(hr__planning *p, hr_error *error);
+/* Fills values, value_of, outputs. */
+hr_status hr__plan_values(hr__planning *p, hr_error *error);
 
 #endif

@@ -4,7 +4,7 @@
  * golden/NAME.txt word by word. HEADRACE_UPDATE_GOLDEN=1 writes the texts instead; read the
  * difference before committing it. */
 #include "graph/value.h"
-#include "plan/pass.h"
+#include "plan/edge.h"
 #include "test.h"
 
 #include <dirent.h>

@@ -38,8 +38,10 @@ PARTS = {
     "src/readers/video": "list sequences tables reader emit legacy".split(),
     "src/modules/audio": "frames decoders vorbis_kept vorbis_plain vorbis flac opus mp3".split(),
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
-    "src/exec": """affinity stall trace thread_pool state values gather merged source resplit bad call chain device_batch device_prepare
-        device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats invoke""".split(),
+    "src/plan": "plan.h edge describe pass.h prune merge fuse group values".split(),
+    "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
+        device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
+        facts stats pipeline invoke""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
 }
 # Folders whose files still call functions of files after them.

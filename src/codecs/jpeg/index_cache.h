@@ -43,9 +43,4 @@ bool hr_cache_get_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, con
 void hr_cache_put_file(hr_cache *cache, const hr_hash *key, const void *value, size_t size);
 void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out);
 
-/* The cache of the task's pipeline, or NULL (exec/bad.c). */
-hr_cache *hr_task_cache(const hr_task *task);
-/* Whether the task's pipeline puts transcoded files into the cache. */
-bool hr_task_transcodes(const hr_task *task);
-
 #endif

@@ -2,7 +2,8 @@
  * Copyright The Headrace authors */
 #include "ops/decoders/on_device.h"
 
-#include "device/task.h"
+#include "core/task.h"
+#include "device/device.h"
 
 void hr__frames_describe(hr_op_call *c, const hr_video_request *r)
 {

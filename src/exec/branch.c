@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* All samples of a merged batch must have one kind (type, number of dimensions and layout),
- * whichever branch they come from. Since many workers make them, the first sample stores its kind
- * in the iteration, packed into one word. */
+/* Guards ask for each sample whether it takes a branch. All samples of a merged batch must have one
+ * kind (type, number of dimensions and layout), whichever branch they come from. Since many workers
+ * make them, the first sample stores its kind in the iteration, packed into one word. */
+#include "exec/branch.h"
+
 #include <string.h>
 
-#include "exec/values.h"
-
 #define LETTERS 6 /* letters of the layout that fit into the word and are compared */
+
+hr_status hr__guard_holds(const hr_group *g, const hr_node *node, int32_t i, bool *holds,
+                          hr_error *error)
+{
+    hr_tensor room;
+    int32_t value = hr_plan_value_find(g->pipeline->plan, node->guard.predicate);
+    const hr_tensor *t = hr__value_at(g, value, i, &room);
+    *holds = false;
+    if (t->shape.ndim < 0) /* the sample does not take the outer branch either */
+        return HR_STATUS_OK;
+    if (t->shape.ndim != 0 || t->dtype != HR_DTYPE_BOOL || !t->data)
+        return hr_fail(error, HR_STATUS_ERROR, "the condition of its branch is not a BOOL scalar");
+    *holds = *(const bool *)t->data == node->guard.when;
+    return HR_STATUS_OK;
+}
 
 static uint64_t pack(const hr_tensor *t)
 {
