@@ -20,7 +20,7 @@ APART = {("image", "graph")}
 PARTS = {
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
     "src/exec": """affinity stall trace thread_pool state values gather merged source resplit bad call chain device_batch device_prepare
-        device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats invoke""".split(),
+        device_queue stage iteration device_stage stream worker checkpoint take feed pipeline stats""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
