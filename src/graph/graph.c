@@ -68,19 +68,34 @@ static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge 
         outputs, outputs == 1 ? "" : "s", edge.output);
 }
 
+/* How many inputs the operator takes, with their names: "1 to 3 inputs (data, anchor, shape)". */
+static void inputs_text(const hr_op_def *def, char *text, size_t size)
+{
+    int32_t named = 0, low = def->in_min, high = def->in_max, used;
+    while (high > 0 && def->in[named].name)
+        named++;
+    if (high == 0)
+        used = snprintf(text, size, "no inputs");
+    else if (low < high && high <= named)
+        used = snprintf(text, size, "%d to %d inputs", low, high);
+    else
+        used = snprintf(text, size, "%s%d input%s", high > named ? "at least " : "", low,
+                        low == 1 ? "" : "s");
+    for (int32_t i = 0; i < high && high <= named && (size_t)used < size; i++)
+        used += snprintf(text + used, size - (size_t)used, "%s%s%s", i ? ", " : " (",
+                         def->in[i].name, i + 1 < high ? "" : ")");
+}
+
 static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
                             hr_error *error)
 {
-    char text[HR_NODE_TEXT_SIZE];
+    char text[HR_NODE_TEXT_SIZE], takes[256];
     const hr_op_def *def = node->def;
     int32_t n = desc->input_count;
     if (n < def->in_min || n > def->in_max) {
-        hr_node_text(node, text, sizeof(text));
-        if (def->in_min == def->in_max)
-            return hr_fail(error, HR_STATUS_VALUE, "%s: takes %d input%s; got %d", text,
-                           def->in_min, def->in_min == 1 ? "" : "s", n);
-        return hr_fail(error, HR_STATUS_VALUE, "%s: takes between %d and %d inputs; got %d", text,
-                       def->in_min, def->in_max, n);
+        inputs_text(def, takes, sizeof(takes));
+        return hr_fail(error, HR_STATUS_VALUE, "%s takes %s, got %d",
+                       hr_node_text(node, text, sizeof(text)), takes, n);
     }
     node->inputs = hr__node_store(node, (size_t)n + 1, sizeof(*node->inputs), error);
     if (!node->inputs)
