@@ -33,6 +33,11 @@ _NO_DATA = (
 Item = TypeVar("Item")
 
 
+def passed(given: dict[str, Any], *own: str) -> dict[str, Any]:
+    """The arguments that a constructor passes to that of its base: its `locals()` without its own arguments."""
+    return {k: v for k, v in given.items() if k not in ("self", "__class__", *own)}
+
+
 class _DaliBaseIterator(Generic[Item]):
     """Runs pipelines until an epoch is over. Frameworks implement `_convert`.
 
