@@ -50,5 +50,5 @@ def _define(op: Operator, batch: torch.Tensor, layout: str, where: str) -> Pipel
     threads = min(len(batch), _batches.THREADS)
     pipe = Pipeline(len(batch), threads, **_batches.options(batch, {}))
     with pipe:
-        pipe.set_outputs(op._kernel(_batches.pictures(batch, layout, where).on(where)).node)
+        pipe.set_outputs(op._kernel(_batches.source(batch, layout, where).on(where)).node)
     return pipe
