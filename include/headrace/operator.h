@@ -244,7 +244,7 @@ typedef struct hr_window {
     int64_t y, x, h, w;
 } hr_window;
 
-/* One resampled axis: maps [lo, hi) of the picture to `out` pixels; hi < lo mirrors. */
+/* One resampled axis: maps [lo, hi) of the image to `out` pixels; hi < lo mirrors. */
 typedef struct hr_resample_axis {
     double lo, hi;
     int32_t out;
@@ -252,7 +252,7 @@ typedef struct hr_resample_axis {
     bool antialias;
     bool running; /* NN: positions are accumulated in single precision, as DALI does along H; set by
                      the program */
-    bool cut;     /* as Pillow: pixels outside the picture have no weight instead of repeating its
+    bool cut;     /* as Pillow: pixels outside the image have no weight instead of repeating its
                      edge. The region is the whole axis */
 } hr_resample_axis;
 

@@ -260,9 +260,9 @@ class _Batch(_Data, Generic[Sample]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: images of the first samples, element type, layout, shapes."""
-        from headrace._base import pictures  # loads `html`
+        from headrace._base import images  # loads `html`
 
-        return pictures.batch_html(self)
+        return images.batch_html(self)
 
     def __repr__(self) -> str:
         return format_batch(self, show_data=False)

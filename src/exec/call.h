@@ -14,7 +14,7 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
  */
 hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error);
 
-/* One chain, or one node, for one sample; used by stages and by hr_op_invoke. */
+/* One chain, or one node, for one sample. */
 typedef struct hr_chain {
     const hr_node *const *nodes;
     hr_op_call *calls; /* one per node; complete except for inputs made inside the chain */

@@ -25,19 +25,35 @@ static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge 
         outputs, outputs == 1 ? "" : "s", edge.output);
 }
 
+/* How many inputs the operator takes, with their names: "1 to 3 inputs (data, anchor, shape)". */
+static void inputs_text(const hr_op_def *def, char *text, size_t size)
+{
+    hr_op_ports ports = hr_op_ports_of(def);
+    int32_t named = 0, low = ports.in_min, high = ports.in_max, used;
+    while (high > 0 && def->in[named].name)
+        named++;
+    if (high == 0)
+        used = snprintf(text, size, "no inputs");
+    else if (low < high && high <= named)
+        used = snprintf(text, size, "%d to %d inputs", low, high);
+    else
+        used = snprintf(text, size, "%s%d input%s", high > named ? "at least " : "", low,
+                        low == 1 ? "" : "s");
+    for (int32_t i = 0; i < high && high <= named && (size_t)used < size; i++)
+        used += snprintf(text + used, size - (size_t)used, "%s%s%s", i ? ", " : " (",
+                         def->in[i].name, i + 1 < high ? "" : ")");
+}
+
 static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
                             hr_error *error)
 {
-    char text[HR_NODE_TEXT_SIZE];
+    char text[HR_NODE_TEXT_SIZE], takes[256];
     hr_op_ports ports = hr_op_ports_of(node->def);
     int32_t n = desc->input_count;
     if (n < ports.in_min || n > ports.in_max) {
-        hr_node_text(node, text, sizeof(text));
-        if (ports.in_min == ports.in_max)
-            return hr_fail(error, HR_STATUS_VALUE, "%s: takes %d input%s; got %d", text,
-                           ports.in_min, ports.in_min == 1 ? "" : "s", n);
-        return hr_fail(error, HR_STATUS_VALUE, "%s: takes between %d and %d inputs; got %d", text,
-                       ports.in_min, ports.in_max, n);
+        inputs_text(node->def, takes, sizeof(takes));
+        return hr_fail(error, HR_STATUS_VALUE, "%s takes %s, got %d",
+                       hr_node_text(node, text, sizeof(text)), takes, n);
     }
     node->inputs = hr__node_store(node, (size_t)n + 1, sizeof(*node->inputs), error);
     if (!node->inputs)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Whole-batch and ordered operators, several outputs, fed sources, and operators run alone, with
- * the test's own tables. */
+/* Whole-batch and ordered operators, several outputs and fed sources, with the test's own tables.
+ */
 #include "exec/fixture.h"
-#include "exec/invoke.h"
 #include "graph/graph.h"
 #include "graph/value.h"
 #include "test.h"
@@ -337,32 +336,6 @@ TEST(fed_data_is_what_was_declared)
         }
     }
     hr_pipeline_destroy(p);
-}
-
-TEST(one_operator_without_a_graph)
-{
-    hr_error error = {0};
-    hr_arena *arena;
-    unsigned char data[2 * 3 * 3];
-    hr_tensor in, out[HR_OP_MAX_OUTPUTS];
-    int32_t n;
-    for (int i = 0; i < 18; i++)
-        data[i] = (unsigned char)i;
-    hr_tensor_describe(&in, HR_DTYPE_UINT8, (hr_shape){3, {2, 3, 3}}, "HWC");
-    in.data = data;
-    CHECK_OK(hr_arena_create(&arena, &error), error);
-    CHECK_OK(hr_op_invoke("flip", NULL, 0, &in, 1, hr_rng_make(1, 0, 0, 0), HR_CPU_LEVEL_AUTO,
-                          arena, out, &n, &error),
-             error);
-    CHECK(n == 1 && out[0].shape.ndim == 3 && out[0].shape.extent[1] == 3);
-    for (int y = 0; y < 2; y++)
-        for (int x = 0; x < 3; x++)
-            for (int c = 0; c < 3; c++)
-                CHECK(((unsigned char *)out[0].data)[(y * 3 + x) * 3 + c] ==
-                      data[(y * 3 + 2 - x) * 3 + c]);
-    CHECK(hr_op_invoke("flipp", NULL, 0, &in, 1, hr_rng_make(1, 0, 0, 0), HR_CPU_LEVEL_AUTO, arena,
-                       out, &n, &error) == HR_STATUS_KEY);
-    hr_arena_destroy(arena);
 }
 
 TEST_MAIN

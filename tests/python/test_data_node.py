@@ -210,7 +210,7 @@ def test_nodes_made_outside_of_a_pipeline():
 @pytest.mark.parametrize(
     "call, error, text",
     [
-        (lambda x: fn.copy(x, x), ValueError, r"copy takes 1 input \(.*\), got 2"),
+        (lambda x: fn.copy(x, x), ValueError, r"copy .* takes 1 input \(.*\), got 2"),
         (lambda x: fn.copy(), ValueError, "got 0"),
         (lambda x: fn.cast(x, foo=1, dtype=types.INT8), KeyError, '"foo" is not defined'),
         (lambda x: fn.cast(x), RuntimeError, "dtype"),

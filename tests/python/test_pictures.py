@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from headrace import Pipeline, fn, types
-from headrace._base import pictures
+from headrace._base import images
 from headrace.tensors import TensorListCPU
 from photos import photo
 from PIL import Image
@@ -31,7 +31,7 @@ def shown(html: str) -> list[np.ndarray]:
 @pytest.mark.parametrize("size", [(1, 1), (7, 31), (160, 2)])
 def test_png(size: tuple[int, int], channels: int) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (*size, channels), np.uint8)
-    read = np.asarray(Image.open(io.BytesIO(pictures.png(pixels))))
+    read = np.asarray(Image.open(io.BytesIO(images.png(pixels))))
     np.testing.assert_array_equal(read.reshape(pixels.shape), pixels)
 
 

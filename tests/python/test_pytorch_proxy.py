@@ -387,7 +387,7 @@ def test_an_epoch_that_is_left_early(persistent: bool, deterministic: bool) -> N
         gc.collect()
         requests = server._requests
         with requests.changed:
-            assert not requests._results and not requests._held and not requests._ready
+            assert not requests._results and not requests._on_demand and not requests._ready
 
 
 # ---- errors ------------------------------------------------------------------------------------
@@ -501,7 +501,7 @@ def test_a_proxy_outlives_its_server(how: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="The DALIServer of this proxy no longer exists"):
         batch = torch_data.default_collate([survivor(np.array(k)) for k in range(3)])
     assert batch is None
-    for call in (requests.wake, lambda: requests.take((b"", 0), held=True)):
+    for call in (requests.wake, lambda: requests.take((b"", 0), on_demand=True)):
         with pytest.raises(RuntimeError, match="no longer exists"):
             call()
     requests.close()  # again

@@ -171,15 +171,16 @@ def test_functions_of_values() -> None:
 
 
 def test_functions_keep_pipelines() -> None:
-    """The same arguments use the same pipeline, unless the thread or the process is another one."""
+    """The same arguments use the same pipeline, unless another thread uses it."""
     from headrace.experimental.torchvision.v2 import _calls
 
-    kept = _calls._pipelines.kept
-    kept.clear()
+    kept = _calls._pipelines
+    kept._forget()
     first = F.pad(CHW, 3)
     assert len(kept) == 1
-    (pipe,) = kept.values()
-    assert F.pad(255 - CHW, 3)[:, 3:-3, 3:-3].equal(255 - CHW) and [*kept.values()] == [pipe]
+    (pipes,) = kept._idle.values()
+    pipe = pipes[0]
+    assert F.pad(255 - CHW, 3)[:, 3:-3, 3:-3].equal(255 - CHW) and pipes == [pipe]
     assert first[:, 3:-3, 3:-3].equal(CHW)
     F.pad(CHW.float(), 3), F.pad(CHW, 4), F.pad(PICTURES["nchw"], 3)
     assert len(kept) == 4
@@ -187,7 +188,7 @@ def test_functions_keep_pipelines() -> None:
         F.pad(CHW, 3, (1, 2, 3, 4))
     for size in range(4, 20):
         assert F.resize(CHW, size).shape[1] == size
-    assert len(kept) == _calls.KEPT
+    assert len(kept) == kept.most
     F.horizontal_flip(CHW)
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         turned = list(threads.map(lambda i: F.horizontal_flip(CHW + i), range(100)))

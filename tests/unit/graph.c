@@ -205,8 +205,8 @@ TEST(hostile_texts)
                      "input 0: node 0 does not exist"));
     CHECK(unparsable(GRAPH("[{\"op\": \"resize\", \"inputs\": [[0]]}]", "[]"), HR_STATUS_VALUE,
                      "an edge must be"));
-    CHECK(
-        unparsable(GRAPH("[{\"op\": \"resize\"}]", "[]"), HR_STATUS_VALUE, "takes 1 input; got 0"));
+    CHECK(unparsable(GRAPH("[{\"op\": \"resize\"}]", "[]"), HR_STATUS_VALUE,
+                     "takes 1 input (data), got 0"));
     CHECK(unparsable(
         GRAPH("[{\"op\": \"random.coin_flip\", \"args\": {\"probability\": null}}]", "[]"),
         HR_STATUS_VALUE, "argument \"probability\": not a value"));
@@ -260,7 +260,7 @@ TEST(refusals)
     CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 1 (decoders.image) has 1 "
                                 "output, so output 1 does not exist") == 0);
     CHECK(add(g, "resize", NULL, two, 2, NULL, 0) == -HR_STATUS_VALUE);
-    CHECK(strcmp(error.message, "resize (train.py:7): takes 1 input; got 2") == 0);
+    CHECK(strcmp(error.message, "resize (train.py:7) takes 1 input (data), got 2") == 0);
     CHECK(add(g, "flip", "Reader", &image, 1, NULL, 0) == -HR_STATUS_ERROR);
     CHECK(strcmp(error.message, "flip 'Reader' (train.py:7): another node already has this name") ==
           0);

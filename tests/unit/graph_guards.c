@@ -65,8 +65,8 @@ TEST(what_a_branch_makes_stays_in_it)
     CHECK(refused(HEAD COPY("0", IF("2")) COPY("3", IF("1")) "{\"op\": \"copy\"}" TAIL("0"),
                   "node 4: copy: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("3", IF("2")) "{\"op\": \"copy\"}" TAIL("0"),
-                  "node 5: copy: takes 1 input; got 0")); /* a branch within a branch may use the
-                                                             outer one's outputs */
+                  "node 5: copy takes 1 input (data), got 0")); /* a branch within a branch may use
+                                                             the outer one's outputs */
     CHECK(refused(
         HEAD "{\"op\": \"random.coin_flip\", \"args\": {\"probability\": " P("2") "}}" TAIL("3"),
         "node 3: random.coin_flip: the output of _conditional.validate_logical"));

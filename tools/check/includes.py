@@ -41,7 +41,7 @@ PARTS = {
     "src/plan": "plan.h edge describe pass.h prune merge fuse group values".split(),
     "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
         device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
-        facts stats pipeline invoke""".split(),
+        facts stats pipeline""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
 }
 # Folders whose files still call functions of files after them.

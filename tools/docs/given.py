@@ -59,10 +59,10 @@ indices = [3, 1, 2]
 from PIL import Image
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
-picture = Image.open("photos/house/0000.jpg")
+image = Image.open("photos/house/0000.jpg")
 dataset = ImageFolder("photos")
 transform = v2.Compose([
-    v2.Resize(256), v2.Lambda(lambda picture: picture), v2.CenterCrop(224), v2.ToImage()])
+    v2.Resize(256), v2.Lambda(lambda image: image), v2.CenterCrop(224), v2.ToImage()])
 def step(images, labels):
     assert images.shape == (80, 3, 224, 224) and sorted(set(labels.tolist())) == [0, 1]
 """,
@@ -76,7 +76,7 @@ def _member(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _archive(path: Path, extensions: tuple[str, str], label: str) -> None:
-    """A WebDataset archive of pictures with labels, as text or as four bytes."""
+    """A WebDataset archive of images with labels, as text or as four bytes."""
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for i in range(16):
             text = str(i % 2).encode() if label == "text" else np.int32(i % 2).tobytes()

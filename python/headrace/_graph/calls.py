@@ -200,21 +200,6 @@ def input_sets(
     return [list(row) for row in zip(*columns, strict=True)], True
 
 
-def _input_count(op: Operator) -> str:
-    """How many inputs the operator takes, with their names: "2 inputs (images, boxes)"."""
-    low, high = op.in_min, op.in_max
-    if high == 0:
-        return "no inputs"
-    named = high <= len(op.inputs)
-    names = ", ".join(spec["name"] for spec in op.inputs[:high]) if named else ""
-    if high > len(op.inputs):
-        count = f"at least {low}"
-    else:
-        count = str(low) if low == high else f"{low} to {high}"
-    plural = "" if count.endswith("1") else "s"
-    return f"{count} input{plural}" + (f" ({names})" if names else "")
-
-
 def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls an operator.
 
@@ -232,8 +217,6 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     graph = current_graph()
     inputs = [graph.accept(value, i) for i, value in enumerate(inputs)]
     kwargs = {key: graph.accept(value, key) for key, value in kwargs.items()}
-    if not op.in_min <= len(inputs) <= op.in_max:
-        raise ValueError(f"{op.name} takes {_input_count(op)}, got {len(inputs)}.")
     device = kwargs.pop("device", None) or choose_device(inputs)
     sets, several = input_sets(inputs, label, device)
     name = kwargs.pop("name", None)

@@ -22,6 +22,7 @@ from headrace._base import messages
 from headrace._external.video import VideoSource
 from headrace._graph import schema
 from headrace._graph.functions import add_cause
+from headrace._graph.plan import Plan
 from headrace._pipeline import checkpoints
 from headrace._pipeline.config import (
     NO_BATCH_SIZE,
@@ -39,7 +40,6 @@ from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace._pipeline.shown import Shown
 from headrace._pipeline.stored import Stored
 from headrace.data_node import DataNode
-from headrace.external_source import external_source
 from headrace.tensors import TensorListCPU, TensorListGPU
 from headrace.types import PipelineAPIType
 
@@ -762,11 +762,6 @@ def _scan_video(file: bytes) -> tuple[bytes, int]:
     Raises:
         RuntimeError: it is not a video file.
     """
-    pipe = Pipeline(1, 1, None, prefetch_queue_depth=1)
-    op = schema.operators()["_video_table"]
-    with pipe:
-        node = external_source(name="file")
-        pipe.set_outputs(*_graph.call(op, op.class_name, (node,), {}))
-    pipe.feed_input("file", [file])
-    table, frames = pipe.run()
+    plan = Plan(schema.operators()["_video_table"], "cpu", ("cpu",), {})
+    table, frames = plan.run([TensorListCPU([file])], 1)
     return bytes(memoryview(table[0])), int(memoryview(frames[0]).tolist())

@@ -33,9 +33,9 @@ def write(pipeline: Any, path: str | os.PathLike[str], batches: int, samples: in
     definition = pipeline._complete_graph()
     stats, verdict, bad = pipeline.stats(), pipeline.explain(), pipeline.errors()
     try:
-        pictures = steps.take(pipeline, definition, samples)._repr_html_()
+        images = steps.take(pipeline, definition, samples)._repr_html_()
     except RuntimeError as error:
-        pictures = _missing(error)
+        images = _missing(error)
     try:
         with tempfile.TemporaryDirectory() as folder:
             events, run = _run_traced(pipeline, definition, batches, Path(folder) / "trace.json")
@@ -50,7 +50,7 @@ def write(pipeline: Any, path: str | os.PathLike[str], batches: int, samples: in
         ("graph", "Graph", drawing.pipeline_svg(definition, pipeline._core)),
         ("operators", "Time per operator", _operators(stats)),
         ("timeline", "Timeline", timeline),
-        ("steps", "Samples after each step", pictures),
+        ("steps", "Samples after each step", images),
         ("bad", "Bad samples", _errors(bad)),
         ("machine", "Machine", _machine(stats)),
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from headrace._base import pictures
+from headrace._base import images
 from headrace._base.files import write_whole
 from headrace._pipeline import drawing, serialize
 
@@ -36,7 +36,7 @@ class Steps:
             for i, batch in enumerate(step.batches):
                 output = f" [{i}]" if len(step.batches) > 1 else ""
                 where = f"<br><small>{_text(step.origin)}</small>" if step.origin else ""
-                cells = "".join(f"<td>{pictures.picture(sample)}</td>" for sample in batch)
+                cells = "".join(f"<td>{images.shown(sample)}</td>" for sample in batch)
                 rows.append(f"<tr><th>{_text(step.operator)}{output}{where}</th>{cells}</tr>")
         names = "".join(f"<td>{name}</td>" for name in self._names())
         style = "text-align:left;border-spacing:8px 2px;overflow-wrap:anywhere"
@@ -46,7 +46,7 @@ class Steps:
     def _names(self) -> list[str]:
         """The source of each sample, escaped."""
         batches = [batch for step in self.steps for batch in step.batches]
-        return [pictures.label(sample) for sample in batches[0]] if batches else []
+        return [images.label(sample) for sample in batches[0]] if batches else []
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table to an HTML file."""

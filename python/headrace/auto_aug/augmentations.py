@@ -19,7 +19,7 @@ from headrace.data_node import DataNode
 Array = npt.NDArray[Any]
 
 
-# ---- geometry: pixels from outside of the picture have `fill_value`; with None, those of the border repeat ----
+# ---- geometry: pixels from outside of the image have `fill_value`; with None, those of the border repeat ----
 
 
 def warp_x_param(magnitude: float) -> list[float]:

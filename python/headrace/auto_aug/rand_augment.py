@@ -92,7 +92,7 @@ def apply_rand_augment(
         )
         return data
     _suites.check_suite(augmentations, "apply_rand_augment")
-    _forbid_unused_kwargs(augmentations, kwargs, "apply_rand_augment")
+    _forbid_unused_kwargs([a.op for a in augmentations], kwargs, "apply_rand_augment")
     shape = () if n == 1 else (n,)
     index = fn.random.uniform(
         values=list(range(len(augmentations))), seed=seed, shape=shape, dtype=types.INT32

@@ -67,7 +67,7 @@ def apply_trivial_augment(
     """
     _suites.check_bins(num_magnitude_bins)
     _suites.check_suite(augmentations, "apply_trivial_augment")
-    _forbid_unused_kwargs(augmentations, kwargs, "apply_trivial_augment")
+    _forbid_unused_kwargs([a.op for a in augmentations], kwargs, "apply_trivial_augment")
     bins: Any = fn.random.uniform(
         values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed
     )

@@ -11,7 +11,7 @@ from headrace.cli._common import UserError
 
 MEAN = [123.675, 116.28, 103.53]
 STD = [58.395, 57.12, 57.375]
-# The pictures among the default `file_filters` of `readers.file`.
+# The images among the default `file_filters` of `readers.file`.
 EXTENSIONS = (
     ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
 )  # fmt: skip

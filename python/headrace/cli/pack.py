@@ -36,7 +36,7 @@ _SHOWN = 20  # largest number of unreadable files that are listed
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-class _Picture(NamedTuple):
+class _Image(NamedTuple):
     path: str
     size: int  # -1: not a regular file
     key: str  # in the archive
@@ -74,14 +74,14 @@ def _key(folder: str, stem: str, known: Counter[str]) -> str:
     return key if known[key] == 1 else _key(folder, f"{stem}-{known[key]}", known)
 
 
-def find_pictures(root: str) -> list[_Picture]:
+def find_images(root: str) -> list[_Image]:
     """The images that `fn.readers.file(file_root=root)` reads, in its order.
 
     Raises:
         UserError: a folder cannot be read, or the folders contain no images.
     """
     patterns = schema.operators()["readers.file"].args["file_filters"].default
-    pictures = []
+    images = []
     known: Counter[str] = Counter()
     classes = [entry for entry in _entries(root) if entry.is_dir()]
     for label, folder in enumerate(classes):
@@ -92,32 +92,32 @@ def find_pictures(root: str) -> list[_Picture]:
             stem, _, extension = entry.name.rpartition(".")
             size = entry.stat().st_size if entry.is_file() else -1
             key = _key(folder.name, stem, known)
-            pictures.append(_Picture(entry.path, size, key, extension.lower(), label))
-    if not pictures:
+            images.append(_Image(entry.path, size, key, extension.lower(), label))
+    if not images:
         raise UserError(f"no images in class folders under {root}")
-    return pictures
+    return images
 
 
-def split(pictures: list[_Picture], size: int) -> list[list[_Picture]]:
+def split(images: list[_Image], size: int) -> list[list[_Image]]:
     """The images of each shard, which has about `size` bytes."""
-    shards: list[list[_Picture]] = []
+    shards: list[list[_Image]] = []
     room = 0
-    for picture in pictures:
-        if not shards or room < picture.size:
+    for image in images:
+        if not shards or room < image.size:
             shards.append([])
             room = size
-        shards[-1].append(picture)
-        room -= picture.size
+        shards[-1].append(image)
+        room -= image.size
     return shards
 
 
 # ---- shards ----
 
 
-def _components(picture: _Picture, data: bytes) -> Iterator[tuple[str, bytes]]:
-    yield f"{picture.key}.{picture.extension}", data
-    yield f"{picture.key}.cls", str(picture.label).encode()
-    yield f"{picture.key}.i32", struct.pack("<i", picture.label)
+def _components(image: _Image, data: bytes) -> Iterator[tuple[str, bytes]]:
+    yield f"{image.key}.{image.extension}", data
+    yield f"{image.key}.cls", str(image.label).encode()
+    yield f"{image.key}.i32", struct.pack("<i", image.label)
 
 
 def _check(path: str, expected: list[tuple[str, int]]) -> None:
@@ -145,33 +145,33 @@ class _Packer:
         self.bad: list[str] = []
         self.samples = self.written = 0
 
-    def _read(self, picture: _Picture) -> bytes:
-        if picture.size < 0:
+    def _read(self, image: _Image) -> bytes:
+        if image.size < 0:
             raise OSError(errno.ENOENT, "is not a regular file")
-        with open(picture.path, "rb") as file:
+        with open(image.path, "rb") as file:
             return file.read()
 
-    def _contents(self, pictures: list[_Picture]) -> Iterator[tuple[_Picture, bytes]]:
+    def _contents(self, images: list[_Image]) -> Iterator[tuple[_Image, bytes]]:
         """The images and their bytes, read by several threads. Those that cannot be read are left out."""
-        waiting: deque[tuple[_Picture, Future[bytes]]] = deque()
-        ahead = iter(pictures)
+        waiting: deque[tuple[_Image, Future[bytes]]] = deque()
+        ahead = iter(images)
         with ThreadPoolExecutor(self.threads) as pool:
             while True:
                 while len(waiting) < 4 * self.threads and (next_one := next(ahead, None)):
                     waiting.append((next_one, pool.submit(self._read, next_one)))
                 if not waiting:
                     return
-                picture, data = waiting.popleft()
+                image, data = waiting.popleft()
                 try:
-                    yield picture, data.result()
+                    yield image, data.result()
                 except OSError as error:
-                    self.bad.append(f"{picture.path}: {error.strerror}")
+                    self.bad.append(f"{image.path}: {error.strerror}")
 
-    def _fill(self, file: Any, pictures: list[_Picture], done: Any) -> list[tuple[str, int]]:
+    def _fill(self, file: Any, images: list[_Image], done: Any) -> list[tuple[str, int]]:
         sums = []
         with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
-            for picture, data in self._contents(pictures):
-                for name, content in _components(picture, data):
+            for image, data in self._contents(images):
+                for name, content in _components(image, data):
                     member = tarfile.TarInfo(name)
                     member.size = len(content)
                     tar.addfile(member, io.BytesIO(content))
@@ -181,16 +181,16 @@ class _Packer:
                 done(1)
         return sums
 
-    def write(self, name: str, pictures: list[_Picture], done: Any) -> None:
+    def write(self, name: str, images: list[_Image], done: Any) -> None:
         """Writes a shard, unless it exists. `done` is called with numbers of images."""
         path = os.path.join(self.out, name)
         if os.path.exists(path + ".tar"):
-            done(len(pictures))
+            done(len(images))
             return
         part = f"{path}.{os.getpid()}.part"
         try:
             with open(part, "wb") as file:
-                sums = self._fill(file, pictures, done)
+                sums = self._fill(file, images, done)
                 file.flush()
                 os.fsync(file.fileno())
             _check(part, sums)
@@ -253,7 +253,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_no_progress(parser)
 
 
-def _pack(packer: _Packer, shards: list[list[_Picture]], show_progress: bool) -> None:
+def _pack(packer: _Packer, shards: list[list[_Image]], show_progress: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeElapsedColumn, TimeRemainingColumn
@@ -269,25 +269,25 @@ def _pack(packer: _Packer, shards: list[list[_Picture]], show_progress: bool) ->
         disable=not show_progress,
     ) as progress:
         task = progress.add_task("pack", total=sum(map(len, shards)))
-        for number, pictures in enumerate(shards):
-            packer.write(f"shard-{number:06}", pictures, lambda n: progress.advance(task, n))
+        for number, images in enumerate(shards):
+            packer.write(f"shard-{number:06}", images, lambda n: progress.advance(task, n))
 
 
 def run(args: argparse.Namespace) -> int:
     need("rich")
-    pictures = find_pictures(args.folder)
+    images = find_images(args.folder)
     if not args.sorted:
-        random.Random(args.seed).shuffle(pictures)
-    shards = split(pictures, args.shard_size)
+        random.Random(args.seed).shuffle(images)
+    shards = split(images, args.shard_size)
     listing = hashlib.sha256()
-    for picture in pictures:
-        line = f"{picture.key}.{picture.extension} {picture.size} {picture.label}\n"
+    for image in images:
+        line = f"{image.key}.{image.extension} {image.size} {image.label}\n"
         listing.update(os.fsencode(line))
     packer = _Packer(args.out, args.threads)
     try:
         os.makedirs(args.out, exist_ok=True)
         plan = {
-            "files": len(pictures),
+            "files": len(images),
             "shard_size": args.shard_size,
             "listing": listing.hexdigest(),
         }
@@ -303,9 +303,9 @@ def run(args: argparse.Namespace) -> int:
     paths = os.path.join(
         args.out, f"shard-{{{0:06}..{last:06}}}.tar" if last else "shard-000000.tar"
     )
-    extensions = ";".join(sorted({picture.extension for picture in pictures}))
+    extensions = ";".join(sorted({image.extension for image in images}))
     print(
-        f"files: {len(pictures):,}; unreadable: {len(packer.bad):,}; samples written: "
+        f"files: {len(images):,}; unreadable: {len(packer.bad):,}; samples written: "
         f"{packer.samples:,}, {packer.written / 1e9:,.2f} GB; shards: {len(shards):,}. To read them:\n"
         f'fn.readers.webdataset(paths="{paths}", ext=["{extensions}", "i32"], dtypes=[types.UINT8, types.INT32])'
     )

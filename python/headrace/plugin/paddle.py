@@ -16,7 +16,7 @@ import numpy as np
 import paddle
 
 from headrace import types
-from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator, passed
 from headrace.tensors import TensorGPU, TensorListGPU
 
 __all__ = [
@@ -121,20 +121,10 @@ class DALIGenericIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
     ) -> None:
-        del dynamic_shape
         entries = [(e, 0) if isinstance(e, str) else (e[0], e[1]) for e in output_map]
         self.normalized_map = dict(entries)
         self.output_map = [name for name, _ in entries]
-        super().__init__(
-            pipelines,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
+        super().__init__(**passed(locals(), "output_map", "dynamic_shape", "entries"))
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
         return {
@@ -195,15 +185,4 @@ class DALIClassificationIterator(DALIGenericIterator):
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
     ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
+        super().__init__(output_map=["data", "label"], **passed(locals()))

@@ -2,10 +2,9 @@
 # Copyright The Headrace authors
 """Debug mode: operators run where they are called, and nodes hold their data.
 
-Each call in the function that defines the pipeline is a step. In the first iteration a step gets its own pipeline,
-which contains the node and one fed source for each node that it depends on. So every operator, reader and device
-works as without debug mode. The node keeps its number from the whole graph, so random numbers are the same too. Later
-iterations feed the same steps again.
+Each call in the function that defines the pipeline is a step. In the first iteration a step gets a plan of its own,
+which is fed the nodes that it depends on. So every operator, reader and device works as without debug mode. It draws
+as its node of the whole graph, so random numbers are the same too. Later iterations run the same plans again.
 
 In a branch of an `if` on a node, nodes hold only the samples that take the branch, and steps run on those. A merge
 step combines the branches. Random numbers drawn in a branch differ from those without debug mode.
@@ -18,8 +17,9 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from headrace import _core, _graph
-from headrace._pipeline.debug.step import SOURCE, DataNodeDebug, Settings, Step, is_given, needs
 from headrace._graph.node import Node
+from headrace._graph.plan import SOURCE
+from headrace._pipeline.debug.step import DataNodeDebug, Settings, Step, is_given, needs
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
@@ -72,8 +72,8 @@ class DebugGraph(_graph.Graph):
     def close(self) -> None:
         """Ends the workers of all steps."""
         for step in self._steps:
-            if step.engine is not None:
-                step.engine.close()
+            if step.plan is not None:
+                step.plan.engine.close()
 
     def sources(self) -> set[str]:
         """The names of the external sources."""
@@ -86,7 +86,7 @@ class DebugGraph(_graph.Graph):
 
     def readers(self) -> dict[str, Step]:
         """The readers by name."""
-        return {s.instance.name: s for s in self._steps if s.engine is not None and s.reads()}
+        return {s.instance.name: s for s in self._steps if s.plan is not None and s.reads()}
 
     # ---- running calls ----
 
@@ -170,34 +170,33 @@ class DebugGraph(_graph.Graph):
             return [self._merge(instance, where)]
         if where is not None and not where:
             return [TensorListCPU([])] * instance.outputs
-        numbers = {self.numbers[node.source] for node in needs(instance)}
-        fed = {number: self._of(number, where, instance) for number in numbers}
-        if step.engine is None:
+        fed = [self._of(node, where, instance) for node in needs(instance)]
+        if step.plan is None:
             step.prepare(self, self.settings, instance)
         whole = self._size or self.settings.batch_size
         try:
             batches = step.run(fed, whole if where is None else len(where), self._number)
         except Exception:
-            self.failed = step.engine.failed
+            self.failed = step.plan.engine.failed
             raise
         if batches and where is None:
             self._agree(len(batches[0]), instance)
         return batches
 
-    def _of(self, number: int, where: list[int] | None, instance: _graph.Instance) -> list[Any]:
-        """The outputs of a node, restricted to the samples `where`."""
-        batches, own = self._data[number], self._where[number]
+    def _of(self, node: Node, where: list[int] | None, instance: _graph.Instance) -> Any:
+        """The batch of a node, restricted to the samples `where`."""
+        batch, own = self._batch(node), self._where[self.numbers[node.source]]
         if where == own:
             if own is None:
-                self._agree(len(batches[0]), instance)
-            return batches
+                self._agree(len(batch), instance)
+            return batch
         if where is None or (own is not None and not set(where) <= set(own)):
             raise RuntimeError(
                 f"'{instance.name}' ({instance.origin}) takes a node that was computed inside a branch of an `if` "
                 "statement, but is not inside that branch."
             )
         indices = where if own is None else [own.index(i) for i in where]
-        return [_kind(batch)([batch[i] for i in indices], batch.layout()) for batch in batches]
+        return _kind(batch)([batch[i] for i in indices], batch.layout())
 
     def _merge(self, instance: _graph.Instance, where: list[int] | None) -> Any:
         """Combines the samples of both branches in one batch."""

@@ -161,7 +161,8 @@ class PipelineDebug(Pipeline):
         """As in `Pipeline`; runs the first iteration if it has not run yet."""
         self._run_once()
         steps = self._debug.readers()
-        return Readers({name: step.engine.reader_meta(step.number) for name, step in steps.items()})
+        plans = {name: step.plan for name, step in steps.items()}
+        return Readers({name: plan.engine.reader_meta(plan.node) for name, plan in plans.items()})
 
     @property
     def num_outputs(self) -> int:

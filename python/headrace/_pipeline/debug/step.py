@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Debug mode: nodes that hold data, and steps, the one-node pipelines that compute them."""
+"""Debug mode: nodes that hold data, and steps, which compute them."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from headrace import _core, _graph
+from headrace import _graph
 from headrace._base.tensor_text import format_batch
 from headrace._graph import schema
 from headrace._graph.node import Node
+from headrace._graph.plan import SOURCE, Plan
 from headrace.data_node import DataNode
-from headrace.tensors import TensorListCPU
-
-SOURCE = "external_source"
 
 
 class DataNodeDebug(DataNode):
@@ -97,12 +94,10 @@ class Step:
     def __init__(self, instance: _graph.Instance, number: int) -> None:
         self.instance = instance
         self.number = number
-        self.engine: Any = None
-        self._fed: list[int] = []
+        self.plan: Any = None  # once it has run
         self._try = -1  # of the iteration that ran last
         self._drawn = 0  # samples of all iterations before it
         self._size = 0  # its samples
-        self._lone = -1  # number of a source that only sets the batch size
 
     def check(self, call: _graph.Instance) -> None:
         """Checks that `call` repeats this step.
@@ -149,32 +144,20 @@ class Step:
                 f"({first.origin})."
             )
 
-    def prepare(self, graph: _graph.Graph, settings: Settings, instance: _graph.Instance) -> None:
-        """Makes the pipeline of this step from the call `instance` of this iteration, which need not be the first: no
-        sample may have taken its branch before. The node, and the sources that stand for the nodes it depends on,
-        have the same numbers as in the whole graph."""
-        needed = {graph.numbers[node.source]: node.source for node in needs(instance)}
-        own = _core.Graph()
-        for number in range(self.number):
-            source = needed.get(number)
-            several = source is not None and source.outputs > 1
-            args = {"num_outputs": source.outputs} if source is not None and several else {}
-            device = "cpu" if source is None or source.device == "cpu" else "gpu"
-            own.add_node(SOURCE, None, device, None, [], args, {})
-        call = copy.copy(instance)
-        call.guard = None  # the step is fed only the samples of its branch
-        own.add_node(*graph.description(call))
-        self._fed = sorted(needed)
-        edges = [(self.number, i) for i in range(self.instance.outputs)]
-        if not needed and not self.reads():
-            self._lone = own.add_node(SOURCE, None, "cpu", None, [], {}, {})
-            edges.append((self._lone, 0))
-        own.set_outputs(edges or [(number, 0) for number in self._fed])
-        self.engine = _core.Pipeline(
-            own,
+    def prepare(self, graph: _graph.Graph, settings: Settings, call: _graph.Instance) -> None:
+        """Compiles this step as `call` makes it in this iteration, which need not be the first: no sample may have
+        taken its branch before. Random numbers are those of the whole graph."""
+        drawing = graph.numbers[call.draws_as] if call.draws_as else self.number
+        node = {"name": call.given_name, "origin": call.origin, "preserve": call.preserve}
+        self.plan = Plan(
+            schema.operators()[call.op],
+            call.device,
+            [node.device for node in call.inputs],
+            call.args,
+            [*call.arg_nodes],
             settings.batch_size,
             settings.num_threads,
-            prefetch_queue_depth=1,
+            node={**node, "function": call.function, "draws_as": drawing},
             seed=settings.seed,
             **settings.options,
         )
@@ -182,11 +165,11 @@ class Step:
     def reads(self) -> bool:
         return schema.operators()[self.instance.op].is_reader
 
-    def run(self, data: dict[int, list[Any]], size: int, number: int) -> list[Any]:
+    def run(self, batches: list[Any], size: int, number: int) -> list[Any]:
         """Runs the step once.
 
         Args:
-            data: the batches of the nodes it depends on, by node number.
+            batches: of the nodes it needs.
             size: number of samples, for a step without inputs.
             number: of the iteration. If it is repeated, because an exception ended it, a reader
                 gives the same batch again, and random numbers are the same.
@@ -194,23 +177,13 @@ class Step:
         Returns:
             One batch per output.
         """
-        fed = tuple((source, tuple(data[source])) for source in self._fed)
-        if self._lone >= 0:
-            import numpy
-
-            batch = TensorListCPU(numpy.zeros((size, 1), numpy.uint8))
-            fed = ((self._lone, (batch,)),)
-        size = len(fed[0][1][0]) if fed else size
+        size = len(batches[0]) if batches else size
         reads = self.reads()
         if self._try != number:  # no call in here
             self._drawn += self._size
             self._size, self._try = size, number
             if reads:
-                del self.engine.held
-        if not reads:
-            batches = self.engine.call(fed, -1, self._drawn)
-        elif fed:
-            batches = self.engine.call(fed, -1, -1, True)[0]
-        else:
-            batches = self.engine.run()[0]
-        return list(batches[: self.instance.outputs])
+                del self.plan.engine.held
+        if reads:
+            return list(self.plan.read(batches))
+        return list(self.plan.run(batches, size, sample=self._drawn))

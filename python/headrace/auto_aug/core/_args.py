@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from headrace.auto_aug.core._augmentation import Augmentation
+from typing import Any
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -18,7 +15,7 @@ _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 class MissingArgException(Exception):
     """An augmentation was called without arguments that it requires."""
 
-    def __init__(self, message: str, augmentation: Augmentation, missing_args: list[str]) -> None:
+    def __init__(self, message: str, augmentation: Any, missing_args: list[str]) -> None:
         super().__init__(message)
         self.augmentation = augmentation
         self.missing_args = missing_args
@@ -63,14 +60,14 @@ def missing(function: Callable[..., Any], kwargs: Collection[str]) -> list[str]:
 
 
 def forbid_unused_kwargs(
-    augmentations: Iterable[Augmentation], kwargs: Mapping[str, Any], call_name: str
+    functions: Iterable[Callable[..., Any]], kwargs: Mapping[str, Any], call_name: str
 ) -> None:
-    """Checks that every argument is taken by some augmentation.
+    """Checks that every argument is taken by the function of some augmentation.
 
     Raises:
         UnusedArgException: no augmentation takes one of the arguments.
     """
-    used = {name for augmentation in augmentations for name in accepted(augmentation.op, kwargs)}
+    used = {name for function in functions for name in accepted(function, kwargs)}
     unused = [name for name in kwargs if name not in used]
     if unused:
         noun, verb = ("kwarg", "is") if len(unused) == 1 else ("kwargs", "are")

@@ -133,7 +133,7 @@ class EvalMode(enum.Enum):
 
 
 class ThreadPool:
-    """A number of threads, which contexts may share."""
+    """A number of threads under DALI's name: contexts with one number share their threads in any case."""
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
         self.num_threads = get_num_threads() if num_threads is None else int(num_threads)

@@ -11,13 +11,13 @@ from typing import Any
 from headrace import _core
 from headrace._base import call_site, docs, foreign, messages, types
 from headrace._graph import calls, modules, schema
+from headrace._graph.plan import Kept, Plan
 from headrace.experimental.dynamic import _data, _types
 from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode, device
 from headrace.experimental.dynamic._data import Batch, Tensor, Tensors
-from headrace.experimental.dynamic._plans import Plan, Plans
 from headrace.experimental.dynamic._rng import RNG, draw
 
-_plans = Plans()
+_plans: Kept[Plan] = Kept(128)
 _FEW = 8  # different values of a number before it is fed instead of compiled into plans
 _NUMBERS = (bool, int, float)
 _FLOATS = ("FLOAT", "FLOATS")
@@ -105,11 +105,13 @@ class _Call:
         if name == "gpu" and "gpu" not in op.devices and "mixed" in op.devices:
             name = "mixed"
         copied = name == "gpu" and ("anywhere" in op.flags)
+        place = "cpu" if copied else name
         try:
-            plan = self._plan(
-                "cpu" if copied else name, kinds, count, -1 if number is None else number
-            )
-            results = plan.run(batches + given, count, self._seed)
+            key, plan = self._plan(place, kinds, count, -1 if number is None else number)
+            try:
+                results = plan.run(batches + given, count, -1 if self._seed is None else self._seed)
+            finally:
+                _plans.put(key, plan)
         except Exception as error:
             made = _located(error, op, self._line)
             if self._site is None:
@@ -119,19 +121,23 @@ class _Call:
         stored = [batch[0] for batch in results] if size is None else list(results)
         return [item._as_gpu(number) for item in stored] if copied else stored
 
-    def _plan(self, name: str, kinds: tuple[str, ...], count: int, number: int) -> Plan:
+    def _plan(
+        self, name: str, kinds: tuple[str, ...], count: int, number: int
+    ) -> tuple[Any, Plan]:
+        """The plan for this call, and its key."""
         room = 1 << (count - 1).bit_length() if count > 1 else 1
         threads = 0 if count == 1 else self._context.num_threads
         threads = 0 if threads == 1 else threads
         constants = self._constants
         key = (self._op, name, kinds, _frozen(constants), tuple(self._fed), room, threads, number)
-        plan = _plans.get(key)
+        plan = _plans.take(key)
         if plan is None:
-            if name != "cpu" and number < 0:
-                number = 0
-            made = Plan(self._op, name, kinds, constants, tuple(self._fed), room, threads, number)
-            plan = _plans.add(key, made)
-        return plan
+            device_id = max(number, 0) if name != "cpu" else number
+            fed = tuple(self._fed)
+            plan = Plan(
+                self._op, name, kinds, constants, fed, room, threads, seed=0, device_id=device_id
+            )
+        return key, plan
 
 
 def _outputs(op: schema.Operator, constants: dict[str, Any]) -> int:

@@ -12,12 +12,12 @@ from typing import Any
 from headrace import _core
 from headrace._base import docs
 from headrace._graph import calls, schema
+from headrace._graph.plan import Plan
 from headrace._pipeline.config import integer
 from headrace._pipeline.readers import Readers
 from headrace.experimental.dynamic._context import EvalContext, device
 from headrace.experimental.dynamic._data import Batch, Tensor
 from headrace.experimental.dynamic._operators import _located, _types
-from headrace.experimental.dynamic._plans import Plan
 from headrace.experimental.dynamic._rng import RNG, draw
 from headrace.plugin._epochs import LastBatchPolicy, reader_epochs
 
@@ -90,19 +90,20 @@ class Reader:
         name = place.device_type
         if name == "gpu" and "gpu" not in self._op.runs_on:
             name = "mixed" if "mixed" in self._op.runs_on else "cpu"
-        number = -1 if place.device_id is None else place.device_id
+        state: dict[str, Any] = {"seed": self._seed}
+        if self._state is not None:
+            state = {"checkpoint": self._state}  # with its seed
         try:
             self._plan = Plan(
                 self._op,
                 name,
                 (),
                 self._constants,
-                (),
-                size or 1,
-                context.num_threads,
-                number,
-                self._seed,
-                self._state,
+                size=size or 1,
+                threads=context.num_threads,
+                prefetch_queue_depth=2,
+                device_id=-1 if place.device_id is None else place.device_id,
+                **state,
             )
         except Exception as error:
             raise _located(error, self._op) from None

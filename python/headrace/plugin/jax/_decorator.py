@@ -13,7 +13,7 @@ from jax.sharding import Sharding
 
 from headrace._pipeline.config import integer
 from headrace._pipeline.factory import pipeline_def
-from headrace.plugin.base_iterator import LastBatchPolicy
+from headrace.plugin.base_iterator import LastBatchPolicy, passed
 from headrace.plugin.jax._iterator import DALIGenericIterator
 
 _THREADS = 4
@@ -58,22 +58,8 @@ def data_iterator(
         RuntimeError: (when called) there is not one checkpoint per device, or JAX runs in several
             processes and `devices` is given.
     """
-    return decorator(
-        DALIGenericIterator,
-        pipeline_fn,
-        sharding,
-        devices,
-        {
-            "output_map": output_map,
-            "size": size,
-            "reader_name": reader_name,
-            "auto_reset": auto_reset,
-            "last_batch_padded": last_batch_padded,
-            "last_batch_policy": last_batch_policy,
-            "prepare_first_batch": prepare_first_batch,
-            "pmap_compatible": pmap_compatible,
-        },
-    )
+    options = passed(locals(), "pipeline_fn", "sharding", "devices")
+    return decorator(DALIGenericIterator, pipeline_fn, sharding, devices, options)
 
 
 def decorator(

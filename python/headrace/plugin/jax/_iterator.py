@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator, passed
 from headrace.plugin.jax._arrays import dense
 
 Arrays = dict[str, jax.Array]
@@ -81,14 +81,7 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         self._pmap_compatible = pmap_compatible
         self._devices = devices
         super().__init__(
-            pipelines,
-            size,
-            reader_name,
-            auto_reset,
-            None,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
+            **passed(locals(), "output_map", "sharding", "pmap_compatible", "devices")
         )
 
     def _convert(

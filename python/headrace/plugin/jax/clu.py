@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
-from headrace.plugin.base_iterator import LastBatchPolicy
+from headrace.plugin.base_iterator import LastBatchPolicy, passed
 from headrace.plugin.jax._decorator import decorator
 from headrace.plugin.jax._iterator import Arrays, DALIGenericIterator
 
@@ -142,19 +142,5 @@ def peekable_data_iterator(
     pmap_compatible: bool | None = None,
 ) -> Any:
     """As `headrace.plugin.jax.data_iterator`, but makes a `DALIGenericPeekableIterator`."""
-    return decorator(
-        DALIGenericPeekableIterator,
-        pipeline_fn,
-        sharding,
-        devices,
-        {
-            "output_map": output_map,
-            "size": size,
-            "reader_name": reader_name,
-            "auto_reset": auto_reset,
-            "last_batch_padded": last_batch_padded,
-            "last_batch_policy": last_batch_policy,
-            "prepare_first_batch": prepare_first_batch,
-            "pmap_compatible": pmap_compatible,
-        },
-    )
+    options = passed(locals(), "pipeline_fn", "sharding", "devices")
+    return decorator(DALIGenericPeekableIterator, pipeline_fn, sharding, devices, options)

@@ -21,7 +21,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from headrace import _core
-from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator, passed
 from headrace.plugin.pytorch import experimental, fn, torch_utils
 from headrace.plugin.pytorch._function import TorchPythonFunction
 from headrace.plugin.pytorch._ranks import warn_of_whole
@@ -65,19 +65,9 @@ class _TorchIterator(_DaliBaseIterator[Item]):
         prepare_first_batch: bool = True,
         pin_memory: bool = False,
     ) -> None:
-        del dynamic_shape  # shapes may change from batch to batch in any case
         self.output_map = list(output_map)
         self._pin_memory = pin_memory
-        super().__init__(
-            pipelines,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
+        super().__init__(**passed(locals(), "output_map", "dynamic_shape", "pin_memory"))
 
     def _check_pipelines(self) -> None:
         super()._check_pipelines()
@@ -127,11 +117,11 @@ class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
         return {name: self._tensor(batch, keep) for name, batch in self._named(outputs)}
 
-    def _make_feed(self, left: int, last: int) -> _core.Feed | None:
+    def _make_taker(self, left: int, last: int) -> _core.Taker | None:
         pipe = self._inner[0]
         if self._pin_memory or not pipe.engine_only:
             return None
-        return _core.Feed(
+        return _core.Taker(
             pipe.engine,
             tuple(self.output_map),
             from_capsule,
@@ -158,19 +148,7 @@ class DALIClassificationIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
         pin_memory: bool = False,
     ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            pin_memory,
-        )
+        super().__init__(output_map=["data", "label"], **passed(locals()))
 
 
 class DALIRaggedIterator(_TorchIterator["list[dict[str, Any]]"]):
@@ -212,19 +190,7 @@ class DALIRaggedIterator(_TorchIterator["list[dict[str, Any]]"]):
                 f"output_types has {len(tags)} tags for the {len(output_map)} names of output_map"
             )
         self._tags = tags
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            pin_memory,
-        )
+        super().__init__(**passed(locals(), "output_types", "tags"))
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
         result: dict[str, Any] = {}

@@ -257,7 +257,7 @@ def define(
         name=READER,
     )
     where = "mixed" if device is not None and last == 0 else "cpu"
-    # Pillow does not turn pictures as their metadata says.
+    # Pillow does not turn images as their metadata says.
     state = State(fn.decoders.image(encoded, device=where, adjust_orientation=False))
     for part in flat(transform):
         table.apply(part, state, steps)

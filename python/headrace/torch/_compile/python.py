@@ -89,8 +89,8 @@ def probe(transform: Any, state: State) -> After:
     with torch.random.fork_rng(devices=[]):
         if state.flushed:
             kinds = {to: of for of, to in DTYPES.items()}
-            picture = torch.zeros(state.channels, 256, 256, dtype=kinds[state.dtype])
-            return After(transform(picture), transform)
+            image = torch.zeros(state.channels, 256, 256, dtype=kinds[state.dtype])
+            return After(transform(image), transform)
         before = Before(state.tensor, False, state.mode)
         grey = np.full((256, 256, state.channels), 128, np.uint8)
         coloured = np.arange(grey.size).astype(np.uint8).reshape(grey.shape)

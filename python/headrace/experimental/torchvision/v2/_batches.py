@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from headrace import fn
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.pipeline import Pipeline
 from headrace.plugin.pytorch._tensors import dense, to_torch_type
 
@@ -50,13 +50,13 @@ def take(data: Any) -> tuple[torch.Tensor, str]:
     return data.reshape(count, *data.shape[-3:]).contiguous(), "CHW"
 
 
-def pictures(batch: torch.Tensor, layout: str, device: str) -> Picture:
+def source(batch: torch.Tensor, layout: str, device: str) -> ImageNode:
     """The source of a pipeline that is being defined, for batches like this one. It copies them to
     "gpu"; what is on a GPU stays there."""
     device = "gpu" if batch.is_cuda else device
     node = fn.external_source(name=SOURCE, layout=layout, device=device)
     channels = batch.shape[1 + layout.index("C")]
-    return Picture(node, layout, channels, TYPES[batch.dtype])
+    return ImageNode(node, layout, channels, TYPES[batch.dtype])
 
 
 def options(batch: torch.Tensor, given: dict[str, Any]) -> dict[str, Any]:

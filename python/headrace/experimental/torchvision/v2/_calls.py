@@ -1,43 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Transforms called as functions. Each thread keeps the pipelines of its latest calls."""
+"""Transforms called as functions. The pipelines of the latest calls are kept."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import torch
 
+from headrace._graph.plan import Kept
 from headrace.experimental.torchvision.v2 import _batches
 from headrace.experimental.torchvision.v2.operator import Operator
 from headrace.pipeline import Pipeline
 
-KEPT = 8  # pipelines per thread
-
-
-class _Pipelines(threading.local):
-    """The pipelines of a thread, the latest one last."""
-
-    def __init__(self) -> None:
-        self.process = os.getpid()
-        self.kept: OrderedDict[Any, Pipeline] = OrderedDict()
-
-    def take(self, key: Any) -> Pipeline | None:
-        if self.process != os.getpid():  # a forked child cannot use its parent's
-            self.process, self.kept = os.getpid(), OrderedDict()
-        return self.kept.pop(key, None)
-
-    def put(self, key: Any, pipe: Pipeline) -> None:
-        self.kept[key] = pipe
-        if len(self.kept) > KEPT:
-            self.kept.popitem(last=False)[1].close()
-
-
-_pipelines = _Pipelines()
+_pipelines: Kept[Pipeline] = Kept(8)
 
 
 def apply(kind: type[Operator], arguments: tuple[Any, ...], data: Any, device: Any) -> Any:
@@ -52,17 +29,9 @@ def apply(kind: type[Operator], arguments: tuple[Any, ...], data: Any, device: A
     batch, layout = _batches.take(data)
     where = str(getattr(device, "type", device)).partition(":")[0].replace("cuda", "gpu")
     key = _key(kind, arguments, batch, layout, where)
-    pipe = _pipelines.take(key)
-    if pipe is None:
-        pipe = _define(kind(*arguments), batch, layout, where)
-    try:
-        made = _batches.run(pipe, batch)
-    except BaseException:
-        pipe.close()
-        raise
-    if key is None:
-        pipe.close()
-    else:
+    pipe = _pipelines.take(key) or _define(kind(*arguments), batch, layout, where)
+    made = _batches.run(pipe, batch)
+    if key is not None:
         _pipelines.put(key, pipe)
     return _batches.like(made, data)
 
@@ -81,5 +50,5 @@ def _define(op: Operator, batch: torch.Tensor, layout: str, where: str) -> Pipel
     threads = min(len(batch), _batches.THREADS)
     pipe = Pipeline(len(batch), threads, **_batches.options(batch, {}))
     with pipe:
-        pipe.set_outputs(op._kernel(_batches.pictures(batch, layout, where).on(where)).node)
+        pipe.set_outputs(op._kernel(_batches.source(batch, layout, where).on(where)).node)
     return pipe

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 from headrace.torch._compile.state import call
 
@@ -27,5 +27,5 @@ class CenterCrop(Operator):
         super().__init__(device)
         self.size = _checks.window_size(size)
 
-    def _kernel(self, picture: Picture) -> Picture:
-        return picture.made(call("crop", picture.node, size=list(self.size)))
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        return image.made(call("crop", image.node, size=list(self.size)))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from headrace import fn, types
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 Range: TypeAlias = float | Sequence[float]
@@ -43,14 +43,14 @@ class ColorJitter(Operator):
         self.saturation = _factors(saturation, "saturation")
         self.hue = _turns(hue)
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         light = {"brightness": _draw(self.brightness), "contrast": _draw(self.contrast)}
-        if picture.channels == 1:  # grey: there is nothing else to change
-            return picture.made(fn.brightness_contrast(picture.node, **light))
+        if image.channels == 1:  # grey: there is nothing else to change
+            return image.made(fn.brightness_contrast(image.node, **light))
         hue = _draw((self.hue[0] * 360, self.hue[1] * 360))
         saturation = _draw(self.saturation)
-        args = {"saturation": saturation, "hue": hue, "dtype": picture.dtype, **light}
-        return picture.in_hwc(lambda node: fn.color_twist(node, **args))
+        args = {"saturation": saturation, "hue": hue, "dtype": image.dtype, **light}
+        return image.in_hwc(lambda node: fn.color_twist(node, **args))
 
 
 def _factors(value: Any, name: str) -> tuple[float, float]:
@@ -94,27 +94,27 @@ class Grayscale(Operator):
             raise ValueError(f"`num_output_channels` must be 1 or 3, not {num_output_channels!r}")
         self.num_output_channels = num_output_channels
 
-    def _kernel(self, picture: Picture) -> Picture:
-        return grey(picture, self.num_output_channels)
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        return grey(image, self.num_output_channels)
 
 
-def grey(picture: Picture, channels: int) -> Picture:
+def grey(image: ImageNode, channels: int) -> ImageNode:
     """The image in grey, with one or three channels.
 
     Raises:
         ValueError: the image does not have one or three channels.
     """
-    if picture.channels not in (1, 3):
-        count = picture.channels or "a varying number of"
+    if image.channels not in (1, 3):
+        count = image.channels or "a varying number of"
         raise ValueError(f"the image has {count} channels; 1 or 3 can be converted to grey")
-    if picture.channels == 1:
-        node = picture.node
+    if image.channels == 1:
+        node = image.node
         if channels == 3:
             node = fn.cat(node, node, node, axis_name="C")
-        return picture.made(node, channels=channels)
-    if channels == 1 and picture.dtype == types.UINT8:
-        return picture.in_hwc(_luma, channels=1)
-    made = picture.in_hwc(lambda node: fn.hsv(node, saturation=0, dtype=picture.dtype))
+        return image.made(node, channels=channels)
+    if channels == 1 and image.dtype == types.UINT8:
+        return image.in_hwc(_luma, channels=1)
+    made = image.in_hwc(lambda node: fn.hsv(node, saturation=0, dtype=image.dtype))
     if channels == 3:
         return made
     return made.made(fn.slice(made.node, start=[0], shape=[1], axis_names="C"), channels=1)
@@ -139,10 +139,10 @@ class RandomGrayscale(Operator):
         super().__init__(device)
         self.p = _checks.probability(p)
 
-    def _kernel(self, picture: Picture) -> Picture:
-        if picture.channels == 1:
-            return picture
-        node = picture.node
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        if image.channels == 1:
+            return image
+        node = image.node
         if fn.random.coin_flip(probability=self.p, dtype=types.BOOL):
-            node = grey(picture, 3).node
-        return picture.made(node)
+            node = grey(image, 3).node
+        return image.made(node)

@@ -90,10 +90,10 @@ class Compose:
 
             def chain() -> Any:
                 first = self.op_list[0].device if self.op_list else "cpu"
-                picture = _batches.pictures(batch, layout, first)
+                image = _batches.source(batch, layout, first)
                 for op in self.op_list:
-                    picture = op._invoke(picture)
-                return picture.node
+                    image = op._invoke(image)
+                return image.node
 
             chain.__name__ = "Compose"  # messages name it
             given = _batches.options(batch, self.dali_pipeline_kwargs)

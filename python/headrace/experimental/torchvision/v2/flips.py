@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from headrace import fn
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
@@ -27,9 +27,9 @@ class RandomHorizontalFlip(_RandomFlip):
         ValueError: `p` is not a probability.
     """
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         coin = fn.random.coin_flip(probability=self.p)
-        return picture.made(fn.flip(picture.node, horizontal=coin, vertical=0))
+        return image.made(fn.flip(image.node, horizontal=coin, vertical=0))
 
 
 class RandomVerticalFlip(_RandomFlip):
@@ -43,6 +43,6 @@ class RandomVerticalFlip(_RandomFlip):
         ValueError: `p` is not a probability.
     """
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         coin = fn.random.coin_flip(probability=self.p)
-        return picture.made(fn.flip(picture.node, horizontal=0, vertical=coin))
+        return image.made(fn.flip(image.node, horizontal=0, vertical=coin))

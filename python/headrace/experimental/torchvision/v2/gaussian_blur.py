@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import fn
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
@@ -41,13 +41,13 @@ class GaussianBlur(Operator):
         self.kernel_size = kernel_size
         self.seed = seed
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         low, high = self.sigma
         sigma: Any = low
         if low < high:
             sigma = fn.random.uniform(range=[low, high], seed=self.seed)
-        made = fn.gaussian_blur(picture.node, window_size=self._window, sigma=sigma)
-        return picture.made(made)
+        made = fn.gaussian_blur(image.node, window_size=self._window, sigma=sigma)
+        return image.made(made)
 
 
 def _window(kernel_size: Any) -> list[int]:

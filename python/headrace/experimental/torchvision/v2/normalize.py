@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headrace import fn, types
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
@@ -47,12 +47,12 @@ class Normalize(Operator):
         self.std = std
         self.inplace = inplace
 
-    def _kernel(self, picture: Picture) -> Picture:
-        shape = (1, 1, -1) if picture.layout == "HWC" else (-1, 1, 1)
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        shape = (1, 1, -1) if image.layout == "HWC" else (-1, 1, 1)
         made = fn.normalize(
-            picture.node, mean=self._mean.reshape(shape), stddev=self._std.reshape(shape)
+            image.node, mean=self._mean.reshape(shape), stddev=self._std.reshape(shape)
         )
-        return picture.made(made, dtype=types.FLOAT)
+        return image.made(made, dtype=types.FLOAT)
 
 
 def _per_channel(values: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ import enum
 import inspect
 from typing import Any, NoReturn
 
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 
 
 class Operator(abc.ABC):
@@ -28,11 +28,11 @@ class Operator(abc.ABC):
         self.device = device
 
     @abc.abstractmethod
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         """Adds the transform to the pipeline that is being defined."""
 
-    def _invoke(self, picture: Picture) -> Picture:
-        return self._kernel(picture.on(self.device))
+    def _invoke(self, image: ImageNode) -> ImageNode:
+        return self._kernel(image.on(self.device))
 
     def __call__(self, data_input: Any) -> NoReturn:
         """Raises RuntimeError: only `Compose` runs transforms."""

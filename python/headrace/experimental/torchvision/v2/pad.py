@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import fn, types
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 from headrace.torch._compile.state import call
 
@@ -52,11 +52,11 @@ class Pad(Operator):
         self.padding = padding
         self.fill = fill
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         if self.padding_mode == "constant":
-            made = call("crop", picture.node, padding=self._padding, fill=self._fill)
-            return picture.made(made)
-        return repeated(picture, self._padding, self.padding_mode)
+            made = call("crop", image.node, padding=self._padding, fill=self._fill)
+            return image.made(made)
+        return repeated(image, self._padding, self.padding_mode)
 
 
 def sides(padding: Any, lengths: Sequence[int]) -> list[int]:
@@ -74,15 +74,15 @@ def sides(padding: Any, lengths: Sequence[int]) -> list[int]:
     return [int(v) for v in values] * (4 // len(values))
 
 
-def repeated(picture: Picture, padding: Sequence[int], mode: str, more: Any = 0) -> Picture:
+def repeated(image: ImageNode, padding: Sequence[int], mode: str, more: Any = 0) -> ImageNode:
     """Pads with repeated pixels. `more` is a node: height and width to add on both sides."""
     left, top, right, bottom = padding
     low, both = types.Constant([top, left]), types.Constant([top + bottom, left + right])
     made = fn.slice(
-        picture.node,
+        image.node,
         start=fn.cast(-low - more, dtype=types.INT32),
-        shape=fn.cast(picture.extents() + both + 2 * more, dtype=types.INT32),
+        shape=fn.cast(image.extents() + both + 2 * more, dtype=types.INT32),
         axis_names="HW",
         out_of_bounds_policy=MODES[mode],
     )
-    return picture.made(made)
+    return image.made(made)

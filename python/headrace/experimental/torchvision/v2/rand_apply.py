@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import fn, types
 from headrace.experimental.torchvision.v2 import _checks
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
@@ -35,13 +35,13 @@ class RandomApply(Operator):
         """The transforms, under torchvision's name."""
         return self.op_list
 
-    def _kernel(self, picture: Picture) -> Picture:
-        node, ends = picture.node, [picture]
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        node, ends = image.node, [image]
         if fn.random.coin_flip(probability=self.p, dtype=types.BOOL):
-            changed = picture
+            changed = image
             for op in self.op_list:
                 changed = op._invoke(changed)
-            node = changed.on(picture.node.device).node
+            node = changed.on(image.node.device).node
             ends.append(changed)
         same = ends[0].channels == ends[-1].channels
         return ends[-1].made(node, channels=ends[0].channels if same else 0)

@@ -11,7 +11,7 @@ from typing import Any
 from headrace import fn, math, types
 from headrace.experimental.torchvision.v2 import _checks, _enums
 from headrace.experimental.torchvision.v2._enums import InterpolationMode
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 from headrace.experimental.torchvision.v2.pad import MODES, repeated, sides
 from headrace.torch._compile.state import call
@@ -53,25 +53,25 @@ class RandomCrop(Operator):
         self.fill = fill
         self.padding_mode = padding_mode
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         args: dict[str, Any] = {"size": list(self.size), "random": True}
         if self.padding_mode != "constant" and (self.pad_if_needed or any(self._padding)):
-            picture = repeated(picture, self._padding, self.padding_mode, self._missing(picture))
+            image = repeated(image, self._padding, self.padding_mode, self._missing(image))
         else:
             args |= {
                 "padding": self._padding,
                 "pad_if_needed": self.pad_if_needed,
                 "fill": self._fill,
             }
-        return picture.made(call("crop", picture.node, **args))
+        return image.made(call("crop", image.node, **args))
 
-    def _missing(self, picture: Picture) -> Any:
+    def _missing(self, image: ImageNode) -> Any:
         """Height and width that padded images still lack."""
         if not self.pad_if_needed:
             return 0
         left, top, right, bottom = self._padding
         wanted = types.Constant([self.size[0] - top - bottom, self.size[1] - left - right])
-        return math.max(wanted - picture.extents(), 0)
+        return math.max(wanted - image.extents(), 0)
 
 
 def _padding(padding: Any) -> list[int]:
@@ -119,16 +119,16 @@ class RandomResizedCrop(Operator):
         self.ratio = _range(ratio, "ratio")
         self.antialias = antialias
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         made = fn.random_resized_crop(
-            picture.node,
+            image.node,
             size=list(self.size),
             random_area=list(self.scale),
             random_aspect_ratio=list(self.ratio),
             interp_type=_enums.filter_of(self.interpolation),
             antialias=self.antialias,
         )
-        return picture.made(made)
+        return image.made(made)
 
 
 def _range(value: Any, name: str) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from headrace import fn, math, types
 from headrace.data_node import DataNode
 from headrace.experimental.torchvision.v2 import _checks, _enums
 from headrace.experimental.torchvision.v2._enums import InterpolationMode
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
@@ -46,12 +46,12 @@ class Resize(Operator):
         self.max_size = max_size
         self.antialias = antialias
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         if len(self._size) == 2:
             size: Any = [float(v) for v in self._size]
         else:
-            size = fn.cast(self._target(picture.extents()), dtype=types.FLOAT)
-        return picture.made(resized(picture.node, size, self.interpolation, self.antialias))
+            size = fn.cast(self._target(image.extents()), dtype=types.FLOAT)
+        return image.made(resized(image.node, size, self.interpolation, self.antialias))
 
     def _target(self, extents: DataNode) -> DataNode:
         """Height and width, truncated as torchvision does."""

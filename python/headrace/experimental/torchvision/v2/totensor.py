@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.operator import Operator
 
 
 class _Marker(Operator):
-    def _kernel(self, picture: Picture) -> Picture:
-        return picture
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        return image
 
 
 class ToPureTensor(_Marker):

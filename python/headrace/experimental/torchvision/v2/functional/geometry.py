@@ -13,7 +13,7 @@ from PIL import Image
 from headrace import fn
 from headrace.experimental.torchvision.v2 import _calls, _checks
 from headrace.experimental.torchvision.v2._enums import InterpolationMode
-from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2._image_node import ImageNode
 from headrace.experimental.torchvision.v2.centercrop import CenterCrop
 from headrace.experimental.torchvision.v2.flips import RandomHorizontalFlip, RandomVerticalFlip
 from headrace.experimental.torchvision.v2.operator import Operator
@@ -92,15 +92,15 @@ class _Crop(Operator):
         super().__init__()
         self.window = window
 
-    def _kernel(self, picture: Picture) -> Picture:
+    def _kernel(self, image: ImageNode) -> ImageNode:
         made = fn.slice(
-            picture.node,
+            image.node,
             start=self.window[:2],
             shape=self.window[2:],
             axis_names="HW",
             out_of_bounds_policy="pad",
         )
-        return picture.made(made)
+        return image.made(made)
 
 
 class _ResizedCrop(_Crop):
@@ -110,8 +110,8 @@ class _ResizedCrop(_Crop):
         super().__init__(window)
         self.resize = Resize(size, interpolation, None, antialias)
 
-    def _kernel(self, picture: Picture) -> Picture:
-        return self.resize._kernel(super()._kernel(picture))
+    def _kernel(self, image: ImageNode) -> ImageNode:
+        return self.resize._kernel(super()._kernel(image))
 
 
 def _window(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> list[int]:

@@ -27,7 +27,7 @@ class Request(NamedTuple):
         key: which batch it is.
         columns: for each input of the pipeline, samples or a batch.
         session: the iterator that it belongs to, or None.
-        held: it runs only when it is asked for.
+        on_demand: it runs only when it is asked for.
         shared: the inputs are in memory that nobody changes, and need not be copied.
         failure: why there are no inputs: an error, or None.
     """
@@ -35,7 +35,7 @@ class Request(NamedTuple):
     key: Key
     columns: list[Any]
     session: int | None
-    held: bool
+    on_demand: bool
     shared: bool = False
     failure: RuntimeError | None = None
 
@@ -59,15 +59,15 @@ class _Inbox:
             return None
         (fd,) = array.array("i", control[0][2][:size])
         try:
-            key, pid, written, session, held = pickle.loads(message)
+            key, pid, written, session, on_demand = pickle.loads(message)
             batch = Written(*written)
             memory = self._map(key[0], pid, batch.slot, fd, batch.length)
         finally:
             os.close(fd)
         try:
-            return Request(key, columns_of(memory, batch), session, held, shared=True)
+            return Request(key, columns_of(memory, batch), session, on_demand, shared=True)
         except RuntimeError as error:
-            return Request(key, [], session, held, failure=error)
+            return Request(key, [], session, on_demand, failure=error)
 
     def _map(self, origin: bytes, pid: int, slot: int, fd: int, length: int) -> mmap.mmap:
         if origin not in self._maps:
@@ -102,10 +102,10 @@ class Requests:
         self._inbox = _Inbox(receiver)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)  # -1 once it is closed
         self._ready: deque[Request] = deque()
-        self._held: dict[Key, Request] = {}
-        self._asked: deque[Key] = deque()  # of held batches, in the order in which they run
+        self._on_demand: dict[Key, Request] = {}  # batches that wait for `take`
+        self._demanded: deque[Key] = deque()  # of these, in the order in which they run
         self._results: dict[Key, tuple[int | None, Any, BaseException | None]] = {}
-        self._unwanted: set[Key] = set()  # batches whose outputs nobody takes
+        self._discarded: set[Key] = set()  # before they came or had run
         self._sessions = 0
         self._ended: set[int] = set()
 
@@ -137,26 +137,26 @@ class Requests:
     def _add(self, request: Request) -> None:
         if request.session in self._ended:
             return
-        if not request.held:
+        if not request.on_demand:
             self._ready.append(request)
-        elif request.key in self._unwanted:
-            self._unwanted.remove(request.key)
+        elif request.key in self._discarded:
+            self._discarded.remove(request.key)
         else:
-            self._held[request.key] = request
+            self._on_demand[request.key] = request
 
-    def take(self, key: Key, held: bool) -> tuple[Any, BaseException | None]:
+    def take(self, key: Key, on_demand: bool) -> tuple[Any, BaseException | None]:
         """Waits for a batch, and returns its outputs or what the pipeline raised.
 
         Args:
-            held: the batch does not run before this call.
+            on_demand: the batch does not run before this call.
 
         Raises:
             RuntimeError: the server does not run.
         """
         with self.changed:
-            if held:
+            if on_demand:
                 self.wake()
-                self._asked.append(key)
+                self._demanded.append(key)
             while key not in self._results:
                 if self.failure is not None:
                     raise RuntimeError(
@@ -172,10 +172,10 @@ class Requests:
         return outputs, error
 
     def discard(self, key: Key) -> None:
-        """Forgets a batch that nobody takes. One that is held does not run."""
+        """Forgets a batch that nobody takes. One that runs on demand does not run."""
         with self.changed:
-            if self._results.pop(key, None) is None and self._held.pop(key, None) is None:
-                self._unwanted.add(key)
+            if self._results.pop(key, None) is None and self._on_demand.pop(key, None) is None:
+                self._discarded.add(key)
 
     def open_session(self) -> int:
         """A number for the batches of one iterator."""
@@ -188,7 +188,7 @@ class Requests:
         with self.changed:
             self._ended.add(session)
             self._ready = deque(r for r in self._ready if r.session != session)
-            self._held = {k: r for k, r in self._held.items() if r.session != session}
+            self._on_demand = {k: r for k, r in self._on_demand.items() if r.session != session}
             self._results = {k: r for k, r in self._results.items() if r[0] != session}
 
     def leave(self) -> None:
@@ -212,8 +212,8 @@ class Requests:
             with self.changed:
                 self._add(request)
         with self.changed:
-            while self._asked and self._asked[0] in self._held:
-                self._ready.append(self._held.pop(self._asked.popleft()))
+            while self._demanded and self._demanded[0] in self._on_demand:
+                self._ready.append(self._on_demand.pop(self._demanded.popleft()))
             return self._ready.popleft() if self._ready else None
 
     def wait_for_input(self) -> None:
@@ -230,8 +230,8 @@ class Requests:
     def finish(self, request: Request, outputs: Any, error: BaseException | None) -> None:
         """Stores what the pipeline made of a batch."""
         with self.changed:
-            if request.key in self._unwanted:
-                self._unwanted.remove(request.key)
+            if request.key in self._discarded:
+                self._discarded.remove(request.key)
             elif request.session not in self._ended:
                 self._results[request.key] = request.session, outputs, error
             self.changed.notify_all()

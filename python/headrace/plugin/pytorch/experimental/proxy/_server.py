@@ -118,7 +118,7 @@ class DALIServer:
         if run.failure is not None:
             raise RuntimeError(f"This batch has failed before: {run.failure}")
         if not run.outputs:
-            outputs, error = self._requests.take(run.key, held=not run.is_scheduled)
+            outputs, error = self._requests.take(run.key, on_demand=not run.is_scheduled)
             run.is_scheduled = True
             if error is not None:
                 run.failure = str(error)  # not the error, whose traceback refers to the batch

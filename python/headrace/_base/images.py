@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace._base import types
 
-SIDE = 160  # the largest width and height of a picture, in pixels
+SIDE = 160  # the largest width and height of an image, in pixels
 _MOST = 8  # samples that a batch shows
 _CHANNELS = (1, 3, 4)
 _MOST_VALUES = 4  # samples of so few elements are shown as numbers
@@ -92,7 +92,7 @@ def _values(sample: Any) -> str:
     return " × ".join(map(str, shape)) or "scalar"
 
 
-def picture(sample: Any) -> str:
+def shown(sample: Any) -> str:
     """An `<img>` of a sample with its image inside, or its values or shape if it is not one."""
     shown = pixels(sample)
     shape = escape(" × ".join(map(str, sample.shape())) or "scalar")
@@ -124,7 +124,7 @@ def batch_html(batch: Any, most: int = _MOST) -> str:
         sample = batch[i]
         figures.append(
             '<figure style="display:inline-block;margin:4px;vertical-align:top;max-width:170px">'
-            f'{picture(sample)}<figcaption style="font-size:11px;overflow-wrap:anywhere">'
+            f'{shown(sample)}<figcaption style="font-size:11px;overflow-wrap:anywhere">'
             f"{label(sample)}</figcaption></figure>"
         )
     rest = f"<p>and {count - most} more</p>" if count > most else ""

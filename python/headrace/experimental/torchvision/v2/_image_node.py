@@ -14,7 +14,7 @@ from headrace.types import DALIDataType
 
 
 @dataclasses.dataclass(frozen=True)
-class Picture:
+class ImageNode:
     """A node, and what is known of its images.
 
     Attributes:
