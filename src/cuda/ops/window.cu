@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Operators that choose an element of a window (ops/filter/window.h): one thread per element.
-#ifndef HR_CUDA_OPS_WINDOW_CUH
-#define HR_CUDA_OPS_WINDOW_CUH
-
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/filter/window.h"
 
-namespace op
+namespace
 {
 
 struct window_record {
@@ -58,37 +55,38 @@ struct window_record {
 
     HR_DEVICE void element(int64_t i) const
     {
-        int64_t rest = i, c = digit(&rest, m.channels), x = digit(&rest, m.width);
-        int64_t y = digit(&rest, m.height);
+        int64_t rest = i, c = op::digit(&rest, m.channels), x = op::digit(&rest, m.width);
+        int64_t y = op::digit(&rest, m.height);
         const char *picture = src + (rest * m.height * m.width * m.channels + c) * size;
         const hr_reach &r = m.reach[m.reach_count > 1 ? rest / (int64_t)m.per_frame : 0];
-        uint32_t key = m.kind == HR_WINDOW_KIND_MEDIAN ? median(picture, r, y, x)
-                                                       : extreme(picture, r, y, x);
+        uint32_t key =
+            m.kind == HR_WINDOW_KIND_MEDIAN ? median(picture, r, y, x) : extreme(picture, r, y, x);
         value_store(dst + i * size, size, size == 4 ? window_element(key, dtype) : key);
     }
 };
 
-static inline hr_status window_make(window_record *r, const hr_op_call *c, hr_staging *staging,
-                                    hr_error *error)
+hr_status window_make(window_record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
 {
     const hr_windows *m = (const hr_windows *)c->memo;
     *r = {};
     r->m = *m;
-    HR_TRY(stage_list(&r->m.reach, m->reach_count, staging, error));
+    HR_TRY(op::stage_list(&r->m.reach, m->reach_count, staging, error));
     r->src = (const char *)c->in[0].data;
     r->dst = (char *)c->out[0].data;
-    r->count = count(&c->out[0]);
+    r->count = op::count(&c->out[0]);
     r->dtype = c->in[0].dtype;
     r->size = value_size(c->in[0].dtype);
     return HR_STATUS_OK;
 }
 
-static inline hr_status windows_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
-                                    hr_staging *staging, hr_error *error)
+hr_status windows_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                      hr_error *error)
 {
-    return run<window_record>(l, calls, n, staging, window_make, error);
+    return op::run<window_record>(l, calls, n, staging, window_make, error);
 }
 
-} // namespace op
+} // namespace
 
-#endif
+HR_CUDA_OP(experimental_dilate, "experimental.dilate", windows_run);
+HR_CUDA_OP(experimental_erode, "experimental.erode", windows_run);
+HR_CUDA_OP(experimental_median_blur, "experimental.median_blur", windows_run);
