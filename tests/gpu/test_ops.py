@@ -537,6 +537,9 @@ def test_resampled_in_blocks() -> None:
     options += [{"scale": 0.9, "quality": q} for q in (0.0, 100.0)]
     for data in (Data(samples), Data(pairs)):
         check([Case("audio_resample", [data], args) for args in options])
+    # what a block reads fits into shared memory, just so, and not
+    long = signals(30000, 9000)
+    check([Case("audio_resample", [long], {"scale": 1 / step}) for step in (3.0, 7.6, 7.7, 7.9, 9.0)])
     cases = []
     kinds = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
     for kind in kinds:
