@@ -328,6 +328,29 @@ def test_large_filters() -> None:
             check([Case("filter", [each, kernels], {"border": border}) for each in data])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float32"])
+def test_windows_in_tiles(dtype: str) -> None:
+    """Pictures of several tiles; windows that fit into shared memory with many rows of outputs, with few, and not at all."""
+    data = pictures([(70, 150, 3), (33, 129, 1), (5, 260, 2), (64, 128, 1)], dtype)
+    sizes = ([3, 3], [5, 3], [9, 2], [31, 41], [3, 120])
+    for op in ("experimental.dilate", "experimental.erode"):
+        check(
+            [
+                Case(op, [data], {"mask_size": size, "border_mode": border})
+                for size in sizes
+                for border in ("constant", "reflect_101", "wrap")
+            ]
+        )
+    few = pictures([(40, 150, 3), (33, 129, 1)], dtype)
+    check(
+        [
+            Case("experimental.median_blur", [few], {"window_size": size})
+            for size in ([3, 3], [3, 5], [5, 1], [1, 9])
+        ]
+    )
+    check([Case("experimental.median_blur", [pictures([(3, 40, 1)], dtype)], {"window_size": [3, 255]})])
+
+
 MAPS = {
     "turned": [0.8, -0.6, 9.0, 0.6, 0.8, -20.0],
     "far": [1e6, 3e5, -7.0, -2e5, 1e7, 0.0],
@@ -514,6 +537,9 @@ def test_resampled_in_blocks() -> None:
     options += [{"scale": 0.9, "quality": q} for q in (0.0, 100.0)]
     for data in (Data(samples), Data(pairs)):
         check([Case("audio_resample", [data], args) for args in options])
+    # what a block reads fits into shared memory, just so, and not
+    long = signals(30000, 9000)
+    check([Case("audio_resample", [long], {"scale": 1 / step}) for step in (3.0, 7.6, 7.7, 7.9, 9.0)])
     cases = []
     kinds = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
     for kind in kinds:

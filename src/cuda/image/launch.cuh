@@ -37,7 +37,8 @@ struct Work {
     int kind, store, channels;
 };
 
-extern const Work fixed_1[], fixed_2[], fixed_3[], fixed_4[], floats[], picks[], gathers[];
+extern const Work fixed_1[], fixed_2[], fixed_3[], fixed_4[], floats[], gathers[];
+extern const Work pick_u8[], pick_scaled[], pick_points[], pick_any[];
 extern const Kernel make_all_taps;
 
 // A list's entries: OF(store) for all ways of storing.

@@ -53,11 +53,21 @@ struct PixelWalk {
     }
 };
 
+// Row y and column x of the view in the source, from its first needed pixel on.
+HR_SHARED int picked_row(const hr_device_program *p, int y)
+{
+    return taps_start(&p->y, p->view_y + y) - p->need_y;
+}
+
+HR_SHARED int picked_column(const hr_device_program *p, int x)
+{
+    return taps_start(&p->x, p->view_x + x) - p->need_x;
+}
+
 HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, int y, int x)
 {
-    y = taps_start(&p->y, p->view_y + y) - p->need_y;
-    x = taps_start(&p->x, p->view_x + x) - p->need_x;
-    return to->src + y * p->src_stride + (int64_t)x * p->channels * value_size(p->src_dtype);
+    return to->src + picked_row(p, y) * p->src_stride +
+           (int64_t)picked_column(p, x) * p->channels * value_size(p->src_dtype);
 }
 
 // A tile of HR_DEVICE_PIXELS pixels of the view, of any type.
@@ -177,18 +187,34 @@ template <int C, int STORE> struct PickFours {
             widen<1>(out, words);
     }
 
+    // The columns of the source from which the pixels of a group are picked. A loop of one pixel
+    // after the other, because the positions take much code.
+    HR_MEMBER void pick_columns(int *columns, const Group &g) const
+    {
+        HR_UNROLL
+        for (int i = 0; i < 4; i++)
+            columns[i] = g.x + i;
+        HR_UNROLL_NOT
+        for (int i = 0; i < 4 && p->resample; i++) {
+            int next = picked_column(p, columns[0] < p->view_w ? columns[0] : g.x);
+            columns[0] = columns[1];
+            columns[1] = columns[2];
+            columns[2] = columns[3];
+            columns[3] = next;
+        }
+    }
+
     // Pixels that fetch did not load.
     HR_MEMBER void load_bytes(uint32_t *words, const Group &g) const
     {
-        const uint8_t *at = source_of(g);
+        int columns[4], row = p->resample ? picked_row(p, g.row) : g.row;
+        pick_columns(columns, g);
         HR_UNROLL
         for (int i = 0; i < WIDE; i++)
             words[i] = 0;
         HR_UNROLL
         for (int i = 0; i < 4; i++) {
-            const uint8_t *from = at + i * p->channels;
-            if (p->resample && i < g.n)
-                from = picked(p, &to, g.row, g.x + i);
+            const uint8_t *from = to.src + row * p->src_stride + (int64_t)columns[i] * p->channels;
             HR_UNROLL
             for (int c = 0; c < C; c++)
                 if (i < g.n && (STORE != HR_DEVICE_STORE_POINTS || c < p->channels))
@@ -281,22 +307,33 @@ template <int C, int STORE> struct PickFours {
         write_fours(dst, whole, words);
     }
 
-    // Any pixels.
+    // Any pixels. They are stored one after the other: unrolled, that would be most of the code.
     HR_MEMBER void make(uint8_t *dst, const Group &g) const
     {
         uint32_t words[WIDE];
         load_bytes(words, g);
         if constexpr (has_points(STORE))
             points.template apply_words<1>(words);
-        HR_UNROLL
-        for (int i = 0; i < 4; i++) {
+        uint8_t *at = target_of(dst, g);
+        HR_UNROLL_NOT
+        for (int i = 0; i < g.n; i++, at += next_x) {
             uint32_t v[WIDE];
             HR_UNROLL
             for (int c = 0; c < WIDE; c++)
-                v[c] = byte_of(words[(i * WIDE + c) / 4], (i * WIDE + c) % 4);
-            if (i < g.n)
-                store.write_pixel(target_of(dst, g) + i * next_x, v);
+                v[c] = byte_of(words[c / 4], c % 4);
+            store.write_pixel(at, v);
+            drop_pixel(words);
         }
+    }
+
+    // Removes the first of four pixels.
+    HR_MEMBER static void drop_pixel(uint32_t *words)
+    {
+        HR_UNROLL
+        for (int i = 0; i < WIDE; i++)
+            words[i] = WIDE == 4      ? words[i + 1 < WIDE ? i + 1 : i]
+                       : i + 1 < WIDE ? shifted_word(words[i], words[i + 1], WIDE * 8)
+                                      : words[i] >> WIDE * 8 % 32;
     }
 
     // Group i of the runs of pixels, of which `end` are wanted.
@@ -491,8 +528,8 @@ template <int C, int STORE> struct PickFours {
     }
 
     // A tile of HR_DEVICE_PIXELS / 4 groups of the program's runs of pixels. A thread loads a few
-    // groups before it processes them. `ready` is called once by every thread, before it uses
-    // shared memory.
+    // groups before it processes them, and leaves the others for a second loop, so that each loop
+    // has all registers. `ready` is called once by every thread, before it uses shared memory.
     template <typename Ready>
     HR_MEMBER void run(int tile, int thread, int threads, const Ready &ready) const
     {
@@ -511,21 +548,25 @@ template <int C, int STORE> struct PickFours {
         int64_t first = (int64_t)tile * (HR_DEVICE_PIXELS / 4);
         int64_t end = HR_MIN(first + HR_DEVICE_PIXELS / 4, (int64_t)per_run * p->tiles.height);
         bool is_ready = false;
-        for (int64_t from = first; from < end; from += TOGETHER * threads) {
-            Group some[TOGETHER];
-            HR_UNROLL
-            for (int k = 0; k < TOGETHER; k++) {
-                some[k] = group_at(from + thread + k * threads, end, per_run);
-                fetch(&some[k]);
+        for (int64_t from = first; from < end;) {
+            int64_t next = from + thread;
+            uint32_t left = 0;
+            for (int at = 0; at < 32 && from < end; at += TOGETHER, from += TOGETHER * threads) {
+                Group some[TOGETHER];
+                HR_UNROLL
+                for (int k = 0; k < TOGETHER; k++) {
+                    some[k] = group_at(from + thread + k * threads, end, per_run);
+                    fetch(&some[k]);
+                }
+                if (!is_ready)
+                    ready();
+                is_ready = true;
+                left |= make_loaded(dst, some) << at;
             }
-            if (!is_ready)
-                ready();
-            is_ready = true;
-            uint32_t left = make_loaded(dst, some);
             HR_UNROLL_NOT
-            for (int k = 0; left >> k != 0; k++)
-                if (left >> k & 1)
-                    make(dst, group_at(from + thread + k * threads, end, per_run));
+            for (; left != 0; left >>= 1, next += threads)
+                if (left & 1)
+                    make(dst, group_at(next, end, per_run));
         }
     }
 };

@@ -13,8 +13,9 @@ using image::Kernel;
 using image::Share;
 using image::Work;
 
-const Work *const families[] = {image::fixed_1, image::fixed_2, image::fixed_3, image::fixed_4,
-                                image::picks,   image::gathers, image::floats};
+const Work *const families[] = {
+    image::fixed_1,     image::fixed_2,     image::fixed_3,  image::fixed_4, image::pick_u8,
+    image::pick_scaled, image::pick_points, image::pick_any, image::gathers, image::floats};
 
 bool is_for(const Work *work, const hr_device_program *p)
 {

@@ -1,119 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Elements of another type.
+// Elements of another type, one thread per element.
 #ifndef HR_CUDA_OPS_CAST_CUH
 #define HR_CUDA_OPS_CAST_CUH
 
-#include "core/dtype.h"
-#include "cuda/ops/quads.cuh"
+#include "cuda/ops/op.cuh"
 
 namespace op
 {
 
-// Types of 8 bytes: one thread per element.
 struct cast_record {
     const void *src;
     void *dst;
     int64_t count;
     int32_t from, to;
 
-    HR_DEVICE void element(int64_t i) const
-    {
-        int in = value_size(from), out = value_size(to);
-        uint64_t v = value_load((const char *)src + i * in, in);
-        value_store((char *)dst + i * out, out, value_convert(v, from, to));
-    }
+    HR_DEVICE void element(int64_t i) const;
 };
 
-struct cast_quads : quad_record {
-    const void *src;
-    void *dst;
-    int32_t from, to;
-
-    // `of(word, type)`: a word as an element of the type.
-    template <int TO, typename Of> HR_DEVICE static void convert_to(quads v, const Of &of)
-    {
-        quads_each(v, [&](uint32_t word) { return (uint32_t)of(word, TO); });
-    }
-
-    template <typename Of> HR_DEVICE void convert(quads v, const Of &of) const
-    {
-        switch (to) {
-        case HR_DTYPE_UINT8:
-            return convert_to<HR_DTYPE_UINT8>(v, of);
-        case HR_DTYPE_INT8:
-            return convert_to<HR_DTYPE_INT8>(v, of);
-        case HR_DTYPE_UINT16:
-            return convert_to<HR_DTYPE_UINT16>(v, of);
-        case HR_DTYPE_INT16:
-            return convert_to<HR_DTYPE_INT16>(v, of);
-        case HR_DTYPE_UINT32:
-            return convert_to<HR_DTYPE_UINT32>(v, of);
-        case HR_DTYPE_INT32:
-            return convert_to<HR_DTYPE_INT32>(v, of);
-        case HR_DTYPE_FLOAT16:
-            return convert_to<HR_DTYPE_FLOAT16>(v, of);
-        case HR_DTYPE_BOOL:
-            return convert_to<HR_DTYPE_BOOL>(v, of);
-        default:
-            return convert_to<HR_DTYPE_FLOAT>(v, of);
-        }
-    }
-
-    HR_DEVICE void convert_any(quads v) const
-    {
-        if (from == HR_DTYPE_BOOL)
-            quads_each(v, [](uint32_t word) { return (uint32_t)(word != 0); });
-        if (from == HR_DTYPE_FLOAT16)
-            quads_each(v, [](uint32_t word) { return bits_of_f32(half_read((uint16_t)word)); });
-        if (value_is_float(from))
-            convert(v, [](uint32_t word, int type) {
-                return value_of_float(bits_as_f32(word), type);
-            });
-        else if (from == HR_DTYPE_UINT32)
-            convert(v, [](uint32_t word, int type) { return value_of_integer(word, type); });
-        else
-            convert(v, [](uint32_t word, int type) {
-                return value_of_integer((int32_t)word, type);
-            });
-    }
-
-    HR_DEVICE void process(const quad_range &range) const
-    {
-        quads v;
-        quads_load(v, src, from, range);
-        if (from != to || from == HR_DTYPE_BOOL)
-            convert_any(v);
-        quads_store(v, dst, value_size(to), range);
-    }
-};
-
-// `run` of operators that convert input 0 into output 0's type.
-static inline hr_status cast_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
-                                 hr_staging *staging, hr_error *error)
-{
-    int32_t from = hr_dtype_number(calls[0].in[0].dtype);
-    int32_t to = hr_dtype_number(calls[0].out[0].dtype);
-    auto make = [=](cast_record *r, const hr_op_call *c, hr_staging *, hr_error *) {
-        *r = {c->in[0].data, c->out[0].data, count(&c->out[0]), from, to};
-        return HR_STATUS_OK;
-    };
-    auto make_quads = [=](cast_quads *r, const hr_op_call *c, hr_staging *, hr_error *) {
-        const void *src = c->in[0].data;
-        quad_begin(r, count(&c->out[0]), src, value_size(from), nullptr, 0, c->out[0].data,
-                   value_size(to));
-        r->src = src;
-        r->dst = c->out[0].data;
-        r->from = from;
-        r->to = to;
-        return HR_STATUS_OK;
-    };
-    hr_staged records;
-    if (value_size(from) > 4 || value_size(to) > 4)
-        return run<cast_record>(l, calls, n, staging, make, error);
-    HR_TRY(stage<cast_quads>(calls, n, staging, make_quads, &records, error));
-    return launch_quads<cast_quads>(l, records, n, error);
-}
+hr_status cast_launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error);
 
 } // namespace op
 

@@ -4,7 +4,9 @@
 // largest mean is found in a first pass, the ends of the region in a second one that computes the
 // means again: they are not stored. Integers of more than 16 bits become FLOAT first.
 #include "ops/audio/nonsilent_region.h"
+#include "core/dtype.h"
 #include "core/mathx_inline.h"
+#include "cuda/image/value.cuh"
 #include "cuda/ops/cast.cuh"
 
 namespace
@@ -192,7 +194,7 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
         ((signal *)samples.host)[i].count = 1;
     }
     HR_TRY(staging->flush(staging, error));
-    HR_TRY(op::launch<op::cast_record>(l, casts, n, error));
+    HR_TRY(op::cast_launch(l, casts, n, error));
     HR_TRY(op::launch<begin>(l, samples, n, error));
     if (s[0].relative)
         HR_TRY((op::launch<find_largest, 1>(l, signals, n, error)));

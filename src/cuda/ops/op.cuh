@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// What operators on the device share. Each file X.cu in this folder is an operator. It defines a
-// record (what the threads of a sample need to know) with a member `element` (the work of one
-// thread) and ends with HR_CUDA_OP(X, "name", run). The records of all samples are staged, and one
-// launch processes the batch.
+// What operators on the device share. A file in this folder is an operator, or a family of operators
+// with the same kernels. It defines a record (what the threads of a sample need to know) with a
+// member `element` (the work of one thread) and ends with a line HR_CUDA_OP(ID, "name", run) for each
+// operator; an ID is used once. The records of all samples are staged, and one launch processes the
+// batch.
 //
 // A host compiler compiles these files, too. There, whatever replaces the stream calls `element`
 // for one element after the other (tests/gpu).

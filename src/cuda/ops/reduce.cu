@@ -419,3 +419,12 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
 }
 
 } // namespace op
+
+HR_CUDA_OP(reductions_max, "reductions.max", op::reduction_run);
+HR_CUDA_OP(reductions_mean, "reductions.mean", op::reduction_run);
+HR_CUDA_OP(reductions_mean_square, "reductions.mean_square", op::reduction_run);
+HR_CUDA_OP(reductions_min, "reductions.min", op::reduction_run);
+HR_CUDA_OP(reductions_rms, "reductions.rms", op::reduction_run);
+HR_CUDA_OP(reductions_std_dev, "reductions.std_dev", op::reduction_run);
+HR_CUDA_OP(reductions_sum, "reductions.sum", op::reduction_run);
+HR_CUDA_OP(reductions_variance, "reductions.variance", op::reduction_run);

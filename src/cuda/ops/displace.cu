@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // sphere, water and jitter.
-#ifndef HR_CUDA_OPS_DISPLACE_CUH
-#define HR_CUDA_OPS_DISPLACE_CUH
-
 #include "cuda/ops/op.cuh"
 #include "ops/pixels/displace.h"
 
-namespace op
+namespace
 {
 
 // A thread makes an element; with SPHERE and WATER a pixel, with JITTER two elements.
@@ -59,7 +56,7 @@ struct displace_record {
         const float far = 1e9f;
         int channels = C ? C : m.channels, width = (int)m.gather.in[0];
         int64_t y = i;
-        int32_t x = (int32_t)digit(&y, width);
+        int32_t x = (int32_t)op::digit(&y, width);
         T *to = (T *)dst + i * channels;
         float p[2];
         displace_position(&m, x, (int32_t)y, p);
@@ -85,8 +82,8 @@ struct displace_record {
         for (int k = 0; k < 2; k++)
             if (i + k < elements) {
                 int64_t y = i + k;
-                int32_t c = (int32_t)digit(&y, m.channels);
-                int64_t x = digit(&y, m.gather.in[0]);
+                int32_t c = (int32_t)op::digit(&y, m.channels);
+                int64_t x = op::digit(&y, m.gather.in[0]);
                 store((T *)dst + i + k, displace_by(&m, src, x, y, c, bits + 2 * k));
             }
     }
@@ -114,30 +111,32 @@ struct displace_record {
     }
 };
 
-inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *staging,
-                               hr_error *error)
+hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *staging,
+                        hr_error *error)
 {
     *r = {};
     r->m = *(const hr_displace *)c->memo;
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
-    r->count = r->elements = count(&c->out[0]);
+    r->count = r->elements = op::count(&c->out[0]);
     if (r->m.kind == HR_DISPLACE_KIND_JITTER)
         r->count = HR_DIVIDE_UP(r->count, 2);
     if (r->is_by_pixel() && r->count > 0)
         r->count /= r->m.channels;
     if (r->m.shift_x == nullptr)
         return HR_STATUS_OK;
-    HR_TRY(stage_list(&r->m.shift_x, r->m.gather.in[1], staging, error));
-    return stage_list(&r->m.shift_y, r->m.gather.in[0], staging, error);
+    HR_TRY(op::stage_list(&r->m.shift_x, r->m.gather.in[1], staging, error));
+    return op::stage_list(&r->m.shift_y, r->m.gather.in[0], staging, error);
 }
 
-inline hr_status displace_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
-                              hr_error *error)
+hr_status displace_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                       hr_error *error)
 {
-    return run<displace_record>(l, calls, n, staging, displace_make, error);
+    return op::run<displace_record>(l, calls, n, staging, displace_make, error);
 }
 
-} // namespace op
+} // namespace
 
-#endif
+HR_CUDA_OP(jitter, "jitter", displace_run);
+HR_CUDA_OP(sphere, "sphere", displace_run);
+HR_CUDA_OP(water, "water", displace_run);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // remap and warp_perspective: one thread per element.
-#ifndef HR_CUDA_OPS_REMAPPED_CUH
-#define HR_CUDA_OPS_REMAPPED_CUH
-
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/image/remapped.h"
 
-namespace op
+namespace
 {
 
 struct remapped_record {
@@ -30,8 +27,7 @@ struct remapped_record {
         *at_y = remapped_position(&m, map_y[at]);
     }
 
-    template <int taps>
-    HR_DEVICE float value(const hr_remap *r, int32_t c, float x, float y) const
+    template <int taps> HR_DEVICE float value(const hr_remap *r, int32_t c, float x, float y) const
     {
         remap_axis columns, rows;
         remap_axis_at(&columns, r, 0, x, taps);
@@ -43,11 +39,11 @@ struct remapped_record {
     {
         hr_remap r = m.picture;
         int64_t at = i;
-        int32_t c = (int32_t)digit(&at, r.channels);
-        int64_t x = digit(&at, m.out[0]), y = digit(&at, m.out[1]), frame = at;
+        int32_t c = (int32_t)op::digit(&at, r.channels);
+        int64_t x = op::digit(&at, m.out[0]), y = op::digit(&at, m.out[1]), frame = at;
         float at_x, at_y;
 
-        digit(&frame, m.planes);
+        op::digit(&frame, m.planes);
         position(frame, x, y, &at_x, &at_y);
         r.src = (const char *)src + at * plane;
         float v = r.taps == 1   ? value<1>(&r, c, at_x, at_y)
@@ -57,29 +53,30 @@ struct remapped_record {
     }
 };
 
-inline hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_staging *staging,
-                               hr_error *error)
+hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_staging *staging,
+                        hr_error *error)
 {
     *r = {};
     r->m = *(const hr_remapped *)c->memo;
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
-    r->count = count(&c->out[0]);
+    r->count = op::count(&c->out[0]);
     r->plane = r->m.picture.in[1] * r->m.picture.step[1] * value_size(c->in[0].dtype);
-    HR_TRY(stage_list(&r->m.picture.fill, r->m.picture.channels, staging, error));
+    HR_TRY(op::stage_list(&r->m.picture.fill, r->m.picture.channels, staging, error));
     if (r->m.matrix)
-        return stage_list(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
+        return op::stage_list(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
     r->map_x = (const float *)c->in[1].data;
     r->map_y = (const float *)c->in[2].data;
     return HR_STATUS_OK;
 }
 
-inline hr_status remapped_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
-                              hr_error *error)
+hr_status remapped_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                       hr_error *error)
 {
-    return run<remapped_record>(l, calls, n, staging, remapped_make, error);
+    return op::run<remapped_record>(l, calls, n, staging, remapped_make, error);
 }
 
-} // namespace op
+} // namespace
 
-#endif
+HR_CUDA_OP(experimental_remap, "experimental.remap", remapped_run);
+HR_CUDA_OP(experimental_warp_perspective, "experimental.warp_perspective", remapped_run);

@@ -3,16 +3,18 @@
 // Tensors filtered along any axes (ops/image/resample.h): pictures as image programs, others axis
 // by axis, one launch per axis and one thread per element. The sums are those of
 // kernels/resample_f32.c.
-#ifndef HR_CUDA_OPS_RESAMPLE_CUH
-#define HR_CUDA_OPS_RESAMPLE_CUH
-
 #include "cuda/image/taps.cuh"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "cuda/runtime.cuh"
+#include "ops/filter/separable.h"
 #include "ops/image/resample.h"
 
-namespace op
+#include <cstdio>
+#include <memory>
+#include <new>
+
+namespace
 {
 
 // The taps of an axis: for each output the first element that it reads, and its weights.
@@ -95,7 +97,7 @@ struct resample_axis {
     }
 };
 
-static inline const hr_resample_device *resample_of(const hr_op_call *c)
+const hr_resample_device *resample_of(const hr_op_call *c)
 {
     return ((const hr_resampling *)c->memo)->device;
 }
@@ -108,12 +110,12 @@ struct resample_room {
 };
 
 // The bytes of one side that a sample needs.
-static inline size_t resample_between(const hr_op_call *c)
+size_t resample_between(const hr_op_call *c)
 {
     return ((size_t)resample_of(c)->between * sizeof(float) + 255) / 256 * 256;
 }
 
-static inline size_t resample_words(const hr_resample_pass *pass)
+size_t resample_words(const hr_resample_pass *pass)
 {
     return (size_t)pass->taps.out * (size_t)(1 + pass->taps.taps);
 }
@@ -127,8 +129,8 @@ struct resample_part {
 };
 
 // Fills the records of call i. Its tensors are at offset `at` of the memory, its taps at `words`.
-static inline void resample_fill(const resample_part *p, int32_t i, const resample_room *room,
-                                 size_t at, uint32_t *words)
+void resample_fill(const resample_part *p, int32_t i, const resample_room *room, size_t at,
+                   uint32_t *words)
 {
     const hr_op_call *c = &p->calls[i];
     const hr_resample_device *d = resample_of(c);
@@ -169,13 +171,12 @@ template <typename Record>
 hr_status resample_launch(hr_cuda_launch *l, hr_staged records, int32_t first, int32_t n,
                           hr_error *error)
 {
-    return launch<Record>(l, {(Record *)records.host + first, (Record *)records.device + first}, n,
-                          error);
+    return op::launch<Record>(l, {(Record *)records.host + first, (Record *)records.device + first},
+                              n, error);
 }
 
-static inline hr_status resample_run_part(hr_cuda_launch *l, resample_part *p,
-                                          const resample_room *room, hr_staging *staging,
-                                          hr_error *error)
+hr_status resample_run_part(hr_cuda_launch *l, resample_part *p, const resample_room *room,
+                            hr_staging *staging, hr_error *error)
 {
     size_t count = (size_t)p->n * (size_t)p->rows, words = 0, at = 0;
     void *taps;
@@ -200,8 +201,8 @@ static inline hr_status resample_run_part(hr_cuda_launch *l, resample_part *p,
 }
 
 // Processes the calls in parts if the tensors between passes would need too much memory at once.
-static inline hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
-                                          hr_staging *staging, hr_error *error)
+hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+                            hr_staging *staging, hr_error *error)
 {
     int32_t rows = 0;
     bool sums = false;
@@ -227,8 +228,8 @@ static inline hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *c
     return HR_STATUS_OK;
 }
 
-static inline hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
-                                              hr_staging *staging, hr_error *error)
+hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+                                hr_staging *staging, hr_error *error)
 {
     hr_staged records;
     int32_t count = 0;
@@ -248,13 +249,79 @@ static inline hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_cal
 }
 
 // `run` of operators whose memo begins with hr_resampling.
-static inline hr_status resample_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
-                                     hr_staging *staging, hr_error *error)
+hr_status resample_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                       hr_error *error)
 {
     HR_TRY(resample_run_pictures(l, calls, n, staging, error));
     return resample_run_axes(l, calls, n, staging, error);
 }
 
-} // namespace op
+// ---- resize ----
 
-#endif
+// The sizes that resize has as a second output.
+struct resize_sizes {
+    int32_t extent[3];
+    int32_t *dst;
+    int64_t count;
+
+    HR_DEVICE void element(int64_t i) const
+    {
+        dst[i] = extent[i];
+    }
+};
+
+hr_status sizes_make(resize_sizes *r, const hr_op_call *c, hr_staging *, hr_error *)
+{
+    const hr_resize *m = (const hr_resize *)c->memo;
+    memcpy(r->extent, m->extent, sizeof r->extent);
+    r->dst = (int32_t *)c->out[1].data;
+    r->count = m->axes;
+    return HR_STATUS_OK;
+}
+
+hr_status resize_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                     hr_error *error)
+{
+    if (calls[0].n_out > 1)
+        HR_TRY(op::run<resize_sizes>(l, calls, n, staging, sizes_make, error));
+    return resample_run(l, calls, n, staging, error);
+}
+
+// ---- filters with given taps ----
+
+struct separable_tensors {
+    hr_tensor in, out;
+};
+
+// `run` of operators whose memo is an hr_separable.
+hr_status separable_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                        hr_error *error)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        count += ((const hr_separable *)calls[i].memo)->count;
+    std::unique_ptr<hr_op_call[]> piece(new (std::nothrow) hr_op_call[count + 1]);
+    std::unique_ptr<separable_tensors[]> tensor(new (std::nothrow) separable_tensors[count + 1]);
+    if (!piece || !tensor) { // the module does not link hr_fail
+        if (error) {
+            error->status = HR_STATUS_NO_MEMORY;
+            snprintf(error->message, sizeof error->message, "out of memory for %d pieces",
+                     (int)count);
+        }
+        return HR_STATUS_NO_MEMORY;
+    }
+    count = 0;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < ((const hr_separable *)calls[i].memo)->count; k++, count++)
+            piece[count] = hr__separable_piece(&calls[i], k, &tensor[count].in, &tensor[count].out);
+    return count > 0 ? resample_run(l, piece.get(), count, staging, error) : HR_STATUS_OK;
+}
+
+} // namespace
+
+HR_CUDA_OP(fast_resize_crop_mirror, "fast_resize_crop_mirror", resample_run);
+HR_CUDA_OP(gaussian_blur, "gaussian_blur", separable_run);
+HR_CUDA_OP(laplacian, "laplacian", separable_run);
+HR_CUDA_OP(resize, "resize", resize_run);
+HR_CUDA_OP(resize_crop_mirror, "resize_crop_mirror", resample_run);
+HR_CUDA_OP(tensor_resize, "tensor_resize", resample_run);

@@ -2,14 +2,11 @@
 // Copyright The Headrace authors
 // Outputs assembled from boxes of inputs (ops/generic/region.h): one record per box, one thread per
 // unit of up to 16 bytes.
-#ifndef HR_CUDA_OPS_REGION_CUH
-#define HR_CUDA_OPS_REGION_CUH
-
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/generic/region.h"
 
-namespace op
+namespace
 {
 
 struct alignas(16) unit16 {
@@ -107,7 +104,7 @@ struct planes_record {
 };
 
 // Whether the region moves channels of pixels to planes.
-static inline bool planes_make(planes_record *p, const region_record *r)
+bool planes_make(planes_record *p, const region_record *r)
 {
     *p = {};
     if (r->from_type != r->to_type || r->ndim != 3 || r->extent[2] != 1 || r->unit > 4 ||
@@ -125,7 +122,7 @@ static inline bool planes_make(planes_record *p, const region_record *r)
 }
 
 // Finds the largest unit that divides `item`, the addresses and the steps.
-static inline void region_units(region_record *r, size_t item, bool repeats)
+void region_units(region_record *r, size_t item, bool repeats)
 {
     uint64_t bits = 16 | item | (uintptr_t)r->to | (uintptr_t)r->from;
     int32_t last = r->ndim++;
@@ -138,8 +135,8 @@ static inline void region_units(region_record *r, size_t item, bool repeats)
 }
 
 // `fill`: an address on the device.
-static inline void part_make(region_record *r, const hr_region_parts *parts,
-                             const hr_region_part *p, const hr_op_call *c, const void *fill)
+void part_make(region_record *r, const hr_region_parts *parts, const hr_region_part *p,
+               const hr_op_call *c, const void *fill)
 {
     const hr_tensor *in = p->input < 0 ? nullptr : &c->in[p->input];
     const hr_region *region = &p->region;
@@ -169,8 +166,8 @@ static inline void part_make(region_record *r, const hr_region_parts *parts,
 }
 
 // `run` of operators whose memo is hr_region_parts.
-static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
-                                  hr_staging *staging, hr_error *error)
+hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                    hr_error *error)
 {
     hr_staged records, planes;
     bool any = false;
@@ -187,7 +184,7 @@ static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t 
         const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
         const char *fill = (const char *)parts->fill;
         if (parts->fill_size > 0)
-            HR_TRY(stage_list(&fill, (int64_t)parts->fill_size, staging, error));
+            HR_TRY(op::stage_list(&fill, (int64_t)parts->fill_size, staging, error));
         for (int32_t k = 0; k < parts->count; k++, to++, plane++) {
             part_make(to, parts, &parts->part[k], &calls[i], fill);
             if (planes_make(plane, to)) {
@@ -198,10 +195,19 @@ static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t 
     }
     HR_TRY(staging->flush(staging, error));
     if (any)
-        HR_TRY(launch<planes_record>(l, planes, total, error));
-    return launch<region_record>(l, records, total, error);
+        HR_TRY(op::launch<planes_record>(l, planes, total, error));
+    return op::launch<region_record>(l, records, total, error);
 }
 
-} // namespace op
+} // namespace
 
-#endif
+HR_CUDA_OP(cat, "cat", parts_run);
+HR_CUDA_OP(crop, "crop", parts_run);
+HR_CUDA_OP(dl_tensor_python_function, "dl_tensor_python_function", parts_run);
+HR_CUDA_OP(pad, "pad", parts_run);
+HR_CUDA_OP(python_function, "python_function", parts_run);
+HR_CUDA_OP(sequence_rearrange, "sequence_rearrange", parts_run);
+HR_CUDA_OP(slice, "slice", parts_run);
+HR_CUDA_OP(stack, "stack", parts_run);
+HR_CUDA_OP(subscript, "_subscript", parts_run);
+HR_CUDA_OP(transpose, "transpose", parts_run);
