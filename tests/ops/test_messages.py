@@ -433,6 +433,10 @@ CASES = {
         lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), dct_type=10),
         "Unsupported DCT type: 10. Supported types are: 1, 2, 3, 4",
     ),
+    "mfcc, negative axis": (
+        lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), axis=-1),
+        "Provided axis cannot be negative",
+    ),
     "mfcc, axis": (
         lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), axis=2),
         "Axis 2 is out of bounds [0,2)",
