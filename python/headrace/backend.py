@@ -164,14 +164,14 @@ class OpSchema:
             actual_device: where the data are; None if that is not known.
             operator_device: where the operator runs; None if that is not known.
         """
-        last = len(self._op.inputs) - 1  # the description of all further inputs, too
-        host = last >= 0 and self._op.inputs[min(index, last)]["host"]
-        anywhere = "anywhere" in self._op.flags
-        if operator_device == "mixed":
-            return "cpu"
-        if actual_device is None or not (host or anywhere):
+        if actual_device is None or not self._op.inputs:
             return operator_device
-        return "cpu" if host and operator_device == "cpu" else actual_device
+        declared = self._op.inputs[min(index, len(self._op.inputs) - 1)]  # the last stands for all further ones
+        if self._op.name == "copy" or "anywhere" in self._op.flags or declared["name"].endswith("_like"):
+            return actual_device  # its elements are not read, or copied anyway
+        if declared["host"] and operator_device != "gpu":
+            return "cpu" if operator_device else actual_device
+        return "cpu" if declared["host"] and actual_device == "cpu" else operator_device
 
     def IsStateful(self) -> bool:
         """Whether a call depends on earlier ones: random numbers, sources, Python functions."""

@@ -37,8 +37,8 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
 NAMES = {
     "constant": ["pad", "fill", "const"],
     "clamp": ["edge"],
-    "reflect_1001": ["reflect", "reflect1001"],
-    "reflect_101": ["reflect101"],
+    "reflect_1001": ["reflect", "reflect1001", "1001"],
+    "reflect_101": ["reflect101", "101"],
     "wrap": [],
 }
 

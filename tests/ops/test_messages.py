@@ -241,6 +241,16 @@ CASES = {
         lambda e: e.fn.element_extract(frames(e), element_map=[9]),
         "Index `9` from `element_map` is out of bounds",
     ),
+    "element_extract, negative": (
+        lambda e: e.fn.element_extract(frames(e), element_map=[1, -5]),
+        "Negative indices in `element_map` are not allowed, found: -5",
+    ),
+    "debayer, algorithm": (
+        lambda e: e.fn.debayer(
+            constant(e, np.zeros((4, 4), np.uint8), "HW"), blue_position=[0, 0], algorithm="default_npp"
+        ),
+        "default_npp algorithm is not supported on CPU",
+    ),
     "one_hot, axis_name": (
         lambda e: e.fn.one_hot(frames(e), axis_name="AB"),
         'Unsupported axis_name value. It must be a single character, got "AB"',
@@ -423,6 +433,10 @@ CASES = {
         lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), dct_type=10),
         "Unsupported DCT type: 10. Supported types are: 1, 2, 3, 4",
     ),
+    "mfcc, negative axis": (
+        lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), axis=-1),
+        "Provided axis cannot be negative",
+    ),
     "mfcc, axis": (
         lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), axis=2),
         "Axis 2 is out of bounds [0,2)",
@@ -481,6 +495,18 @@ CASES = {
     "decoders.numpy, type": (
         lambda e: e.fn.decoders.numpy(constant(e, array_file(np.zeros(3, np.complex64)))),
         "Unknown Numpy type string",
+    ),
+    "decoders.numpy, too short": (
+        lambda e: e.fn.decoders.numpy(constant(e, array_file(np.zeros(100, np.uint8))[:-100])),
+        "Expected data numpy size ",
+    ),
+    "decoders.numpy, too long": (
+        lambda e: e.fn.decoders.numpy(constant(e, np.append(array_file(np.zeros(4)), np.uint8(0)))),
+        "Expected data numpy size ",
+    ),
+    "crop, position": (
+        lambda e: e.fn.crop(frames(e), crop=(2, 2), crop_pos_x=-10.0),
+        "Anchor for dimension 2 (-10",
     ),
     "no layout": (
         lambda e: e.fn.crop(constant(e, np.zeros(5, np.uint8)), crop=(1, 1)),

@@ -253,6 +253,13 @@ INPUT_DEVICES = [
     ("Shapes", None, "cpu", "cpu"),
     ("GetProperty", "gpu", "cpu", "gpu"),
     ("Copy", "cpu", "mixed", "cpu"),
+    ("Copy", "gpu", "cpu", "gpu"),
+    ("Copy", "cpu", None, "cpu"),
+    ("Copy", None, "gpu", "gpu"),
+    ("FullLike", "gpu", "cpu", "gpu"),
+    ("random__Uniform", "cpu", "gpu", "cpu"),
+    ("GetProperty", "gpu", "mixed", "gpu"),
+    ("Resize", "cpu", "mixed", "mixed"),
     ("Resize", "gpu", None, None),
     ("Slice", "cpu", "gpu", "gpu"),
     ("Slice", "gpu", None, None),
@@ -277,9 +284,10 @@ def test_devices_of_arguments_given_as_inputs(engine: str) -> None:
     found = [
         d.backend.GetSchema("Slice").GetInputDevice(1, actual, operator)
         for actual in (None, "cpu", "gpu")
-        for operator in (None, "cpu", "gpu")
+        for operator in (None, "cpu", "gpu", "mixed")
     ]
-    assert found == [None, "cpu", "gpu", "cpu", "cpu", "cpu", "gpu", "cpu", "gpu"]
+    on_cpu = ["cpu", "cpu", "cpu", "cpu"]
+    assert found == [None, "cpu", "gpu", "mixed", *on_cpu, "gpu", "cpu", "gpu", "cpu"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

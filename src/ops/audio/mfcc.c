@@ -34,7 +34,8 @@ static hr_status mfcc_check(const void *args, const hr_given *given, hr_error *e
         return hr_fail(error, HR_STATUS_ERROR,
                        "Ortho-normalization is not supported for DCT type I");
     if (a->axis < 0)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d; it must not be negative", a->axis);
+        return hr_fail(error, HR_STATUS_ERROR, "Provided axis cannot be negative; `axis` is %d",
+                       a->axis);
     return HR_STATUS_OK;
 }
 

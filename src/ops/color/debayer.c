@@ -20,7 +20,7 @@ static const hr_arg_def debayer_arg_defs[] = {
            "same, but green is the mean of the two neighbours that differ less. \"vng_ocv\": a "
            "variable number of gradients, for UINT8; images with fewer than 8 rows or columns "
            "are processed as with \"bilinear_ocv\". \"gray_ocv\": bilinear, as one grey channel. "
-           "\"default_npp\" means \"bilinear_ocv\"."),
+           "\"default_npp\", on a GPU only, means \"bilinear_ocv\"."),
     HR_ARG(debayer_args, blue_position, INTS,
            HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "The Bayer pattern: row and column, 0 or 1, of the blue pixel in the 2 x 2 pixels that "
@@ -28,13 +28,14 @@ static const hr_arg_def debayer_arg_defs[] = {
            "[1, 1] RGGB, in OpenCV's terms. One number stands for both."),
     HR_ARG_END};
 
+#define ON_DEVICE "default_npp"
 static const char *const algorithms[] = {"bilinear_ocv", "edgeaware_ocv", "gray_ocv", "vng_ocv"};
 enum { ALGORITHM_VNG = HR_DEBAYER_KIND_COUNT, ALGORITHM_COUNT };
 
 /* -1: none has this name. */
 static int32_t algorithm_of(const char *name)
 {
-    if (hr__same_word(name, "default_npp"))
+    if (hr__same_word(name, ON_DEVICE))
         return HR_DEBAYER_KIND_BILINEAR;
     return hr__find_word(name, algorithms, ALGORITHM_COUNT);
 }
@@ -115,6 +116,9 @@ static hr_status debayer_infer(hr_op_call *c, hr_error *error)
 
     if (!m)
         return HR_STATUS_NO_MEMORY;
+    if (!c->staging && hr__same_word(a->algorithm, ON_DEVICE))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       ON_DEVICE " algorithm is not supported on CPU; use bilinear_ocv");
     *m = (hr_debayer){.vng = algorithm == ALGORITHM_VNG};
     if (!m->vng)
         m->kind = (hr_debayer_kind)algorithm;

@@ -23,8 +23,10 @@ static inline bool hr__border_named(const char *name, hr_border *border)
                  {"reflect", HR_BORDER_REFLECT_1001},
                  {"reflect_1001", HR_BORDER_REFLECT_1001},
                  {"reflect1001", HR_BORDER_REFLECT_1001},
+                 {"1001", HR_BORDER_REFLECT_1001},
                  {"reflect_101", HR_BORDER_REFLECT_101},
                  {"reflect101", HR_BORDER_REFLECT_101},
+                 {"101", HR_BORDER_REFLECT_101},
                  {"wrap", HR_BORDER_WRAP}};
 
     for (size_t i = 0; i < HR_COUNT_OF(known); i++) {

@@ -10,9 +10,22 @@ typedef struct element_extract_args {
 
 static const hr_arg_def element_extract_arg_defs[] = {
     HR_ARG(element_extract_args, element_map, INTS, HR_ARG_REQUIRED, NULL,
-           "Numbers of the frames; there is one output for each of them.", .min = 0,
-           .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
+           "Numbers of the frames; there is one output for each of them.", .count_min = 1,
+           .count_max = HR_OP_MAX_OUTPUTS),
     HR_ARG_END};
+
+static hr_status element_extract_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const hr_ints map = ((const element_extract_args *)args)->element_map;
+
+    (void)given;
+    for (int32_t i = 0; i < map.n; i++)
+        if (map.v[i] < 0)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Negative indices in `element_map` are not allowed, found: %d",
+                           (int)map.v[i]);
+    return HR_STATUS_OK;
+}
 
 static int32_t element_extract_outputs(const void *args, int32_t n_in)
 {
@@ -70,6 +83,7 @@ const hr_op_def hr_op_element_extract = {
     .args_size = sizeof(element_extract_args),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"frame"}),
+    .check = element_extract_check,
     .outputs = element_extract_outputs,
     .infer = element_extract_infer,
     .run_cpu = element_extract_run,

@@ -20,12 +20,24 @@ hr_status hr__crop_check(const hr_given *given, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status find_range(float wanted, float pos, char axis, bool truncate, int64_t extent,
+/* Dimensions are counted as in DALI: without channels. */
+static hr_status positions_check(const hr_crop_args *args, bool has_depth, hr_error *error)
+{
+    const float pos[] = {args->crop_pos_z, args->crop_pos_y, args->crop_pos_x};
+    const int first = has_depth ? 0 : 1;
+
+    for (int d = first; d < 3; d++)
+        if (!(pos[d] >= 0.0f && pos[d] <= 1.0f))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Anchor for dimension %d (%g) is out of range [0.0, 1.0]; it is "
+                           "`crop_pos_%c`",
+                           d - first, (double)pos[d], "zyx"[d]);
+    return HR_STATUS_OK;
+}
+
+static hr_status find_range(float wanted, float pos, bool truncate, int64_t extent,
                             hr_crop_range *range, hr_error *error)
 {
-    if (!(pos >= 0.0f && pos <= 1.0f))
-        return hr_fail(error, HR_STATUS_ERROR, "`crop_pos_%c` is %g: it must be in [0, 1]", axis,
-                       (double)pos);
     range->size = extent;
     if (wanted >= 1.0f) { /* NaN (absent), 0 and less keep the whole extent */
         if (wanted > 2147483647.0f)
@@ -62,9 +74,14 @@ hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, 
         h = args->crop.v[n - 2];
         w = args->crop.v[n - 1];
     }
-    HR_TRY(find_range(h, args->crop_pos_y, 'y', truncate, height, &box->y, error));
-    HR_TRY(find_range(w, args->crop_pos_x, 'x', truncate, width, &box->x, error));
-    return find_range(has_depth ? d : 0.0f, args->crop_pos_z, 'z', truncate, depth, &box->z, error);
+    HR_TRY(positions_check(args, has_depth, error));
+    HR_TRY(find_range(h, args->crop_pos_y, truncate, height, &box->y, error));
+    HR_TRY(find_range(w, args->crop_pos_x, truncate, width, &box->x, error));
+    if (!has_depth) {
+        box->z = (hr_crop_range){.size = depth};
+        return HR_STATUS_OK;
+    }
+    return find_range(d, args->crop_pos_z, truncate, depth, &box->z, error);
 }
 
 hr_bounds hr__bounds_parse(const char *policy)

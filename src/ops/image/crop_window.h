@@ -82,7 +82,7 @@ typedef enum hr_bounds {
 /* The policies of `crop_mirror_normalize`, and what `crop` and `slice` accept in addition. */
 #define HR_BOUNDS_CHOICES "error|trim_to_shape|pad|constant|const|fill"
 #define HR_BOUNDS_REPEAT_CHOICES                                                                   \
-    "clamp|edge|reflect_1001|reflect1001|reflect|reflect_101|reflect101|wrap"
+    "clamp|edge|reflect_1001|reflect1001|1001|reflect|reflect_101|reflect101|101|wrap"
 
 /* One of the choices above. */
 hr_bounds hr__bounds_parse(const char *policy);

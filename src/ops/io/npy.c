@@ -245,9 +245,11 @@ hr_status hr__npy_complete(const hr_npy *npy, uint64_t size, hr_error *error)
     if (size >= npy->offset && size - npy->offset >= npy->bytes)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "its header says %s of shape %s, which is %zu bytes, but only %llu follow it",
-                   hr_dtype_name(npy->dtype), hr_shape_text(&npy->shape, shape, sizeof(shape)),
-                   npy->bytes, (unsigned long long)(size > npy->offset ? size - npy->offset : 0));
+                   "Expected data numpy size %zu, because its header says %s of shape %s, but only "
+                   "%llu bytes follow it",
+                   npy->bytes, hr_dtype_name(npy->dtype),
+                   hr_shape_text(&npy->shape, shape, sizeof(shape)),
+                   (unsigned long long)(size > npy->offset ? size - npy->offset : 0));
 }
 
 static hr_status open_array(const uint8_t *data, size_t size, hr_npy *out, hr_error *error)
