@@ -50,7 +50,7 @@ typedef enum hr_status {
     HR_STATUS_IO,              /* RuntimeError: the system refused a file */
     HR_STATUS_CORRUPT,         /* RuntimeError: damaged or malformed data */
     HR_STATUS_LIMIT,           /* RuntimeError: a limit on sizes, pixels, scans, ... */
-    HR_STATUS_NO_MEMORY,   /* MemoryError: the system's memory or host_memory_limit is used up */
+    HR_STATUS_NO_MEMORY,   /* MemoryError: memory, host_memory_limit or descriptors are used up */
     HR_STATUS_END,         /* StopIteration: a source has no more data */
     HR_STATUS_TIMEOUT,     /* the result was not ready in time; call again */
     HR_STATUS_STATE,       /* RuntimeError: the call does not fit the object's state */

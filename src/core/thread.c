@@ -22,15 +22,25 @@ static void *thread_main(void *context)
     return s.run(s.context);
 }
 
+/* All signals but those that a fault of the thread itself raises: a handler may report them. */
+static void block_signals(sigset_t *old)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t most;
+    sigfillset(&most);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        sigdelset(&most, own[i]);
+    pthread_sigmask(SIG_BLOCK, &most, old);
+}
+
 int hr_thread_create(pthread_t *thread, void *(*run)(void *), void *context)
 {
     start *s = malloc(sizeof(*s)); /* not hr_calloc: when it runs is a matter of chance */
     if (!s)
         return ENOMEM;
     *s = (start){run, context, hr_alloc_shared()};
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t old;
+    block_signals(&old);
     int code = pthread_create(thread, NULL, thread_main, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code)

@@ -69,7 +69,8 @@ void hr_open_files_destroy(hr_open_files *files)
     hr_free(files);
 }
 
-/* A source gives the same strings again, so that comparing addresses is enough. Lock held. */
+/* A source gives the same strings again, so that comparing addresses is enough; they stay, so that
+ * an address never means another file. Lock held. */
 static entry *find(const hr_open_files *files, const hr_span *span)
 {
     entry *e = files->first;

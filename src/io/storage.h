@@ -40,7 +40,8 @@ typedef struct hr_storage {
     const char *scheme; /* "file" */
     /* How many at once, from as many threads, give full speed. NULL: one per CPU. */
     int32_t (*requests)(void);
-    /* `want`: so many of the first bytes will probably be read. */
+    /* `want`: so many of the first bytes will probably be read. HR_STATUS_NO_MEMORY also means that
+     * there are too few descriptors: that can pass, and the item is not bad. */
     hr_status (*open)(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
                       hr_error *error);
     /* Reads all of the range, which lies within the object. `*cached`: no wait was needed. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "remote/credentials_parse.h"
+#include "remote/url.h"
 #include "io/storage.h"
 
 #define FILE_MOST ((size_t)1 << 20) /* bytes of a file with profiles */
@@ -15,6 +16,21 @@ const char *hr_env(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
+}
+
+const char *hr_chosen_endpoint(const char *variable, const char *profile)
+{
+    const char *chosen = hr_env(variable);
+    chosen = chosen[0] ? chosen : hr_env("AWS_ENDPOINT_URL");
+    return chosen[0] ? chosen : profile;
+}
+
+const char *hr_chosen_region(const char *profile)
+{
+    const char *chosen = hr_env("AWS_REGION");
+    chosen = chosen[0] ? chosen : hr_env("AWS_DEFAULT_REGION");
+    chosen = chosen[0] ? chosen : profile;
+    return hr_region_good(chosen) ? chosen : "";
 }
 
 hr_status hr_small_file(const char *path, size_t most, char **text, hr_error *error)

@@ -32,5 +32,9 @@ bool hr_profile_uses_sso(const hr_profile *p);
 /* Reads a small local file as text; free it with hr_free. */
 hr_status hr_small_file(const char *path, size_t most, char **text, hr_error *error);
 const char *hr_env(const char *name); /* "" if it is not set */
+/* The server and the region that the environment chooses, or else the profile ("" if it was not
+ * read); "": none. `variable`: that of the service, which counts before AWS_ENDPOINT_URL. */
+const char *hr_chosen_endpoint(const char *variable, const char *profile);
+const char *hr_chosen_region(const char *profile);
 
 #endif

@@ -19,30 +19,16 @@ static hr_status make_url(char *url, size_t size, const char *variable, const ch
                           const char *service, const char *region, const char *path,
                           hr_error *error)
 {
-    const char *chosen = hr_env(variable);
-    char host[512];
+    char base[512], host[512];
     const char *unused;
-    chosen = chosen[0] ? chosen : hr_env("AWS_ENDPOINT_URL");
-    chosen = chosen[0] ? chosen : endpoint;
-    size_t length = strlen(chosen);
-    while (length > 0 && chosen[length - 1] == '/')
-        length--;
-    int n = length > 0 ? snprintf(url, size, "%.*s/%s", (int)length, chosen, path)
-                       : snprintf(url, size, "https://%s%s%s.amazonaws.com%s/%s", service,
-                                  region[0] ? "." : "", region,
-                                  strncmp(region, "cn-", 3) == 0 ? ".cn" : "", path);
+    HR_TRY(hr_url_base(base, sizeof(base), hr_chosen_endpoint(variable, endpoint), error));
+    int n = base[0] ? snprintf(url, size, "%s/%s", base, path)
+                    : snprintf(url, size, "https://%s%s%s.amazonaws.com%s/%s", service,
+                               region[0] ? "." : "", region,
+                               strncmp(region, "cn-", 3) == 0 ? ".cn" : "", path);
     if (n < 0 || (size_t)n >= size)
         return hr_fail(error, HR_STATUS_LIMIT, "the endpoint is too long");
     return hr_url_host(url, host, &unused, error);
-}
-
-/* The region of the environment or of the profile; "": none. */
-static const char *region_of(const char *profile)
-{
-    const char *region = hr_env("AWS_REGION");
-    region = region[0] ? region : hr_env("AWS_DEFAULT_REGION");
-    region = region[0] ? region : profile;
-    return hr_region_good(region) ? region : "";
 }
 
 /* ---- roles ---- */
@@ -81,7 +67,7 @@ static hr_status ask_sts(hr_credentials *out, const hr_role *r, const char *toke
                          size_t size, hr_cancel *cancel, hr_error *error)
 {
     char url[1024], *answer;
-    const char *region = region_of(r->region);
+    const char *region = hr_chosen_region(r->region);
     HR_TRY(
         make_url(url, sizeof(url), "AWS_ENDPOINT_URL_STS", r->endpoint, "sts", region, "", error));
     HR_TRY(make_fields(r, token, fields, size, error));

@@ -112,38 +112,23 @@ static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
 
 /* ---- targets ---- */
 
-static hr_status set_endpoint(hr_s3 *out, const char *chosen, hr_error *error)
-{
-    size_t size = strlen(chosen);
-    while (size > 0 && chosen[size - 1] == '/')
-        size--;
-    int n = snprintf(out->endpoint, sizeof(out->endpoint), "%s%.*s",
-                     size > 0 && !strstr(chosen, "://") ? "http://" : "", (int)HR_MIN(size, 4096),
-                     chosen);
-    if ((size_t)n >= sizeof(out->endpoint))
-        return hr_fail(error, HR_STATUS_LIMIT, "the name of the endpoint is too long");
-    return HR_STATUS_OK;
-}
-
 /* The environment is asked first; a profile is only read for what it lacks. */
 static hr_status resolve_amazon(hr_s3 *out, hr_error *error)
 {
-    const char *endpoint = hr_env("AWS_ENDPOINT_URL_S3"), *region = hr_env("AWS_REGION");
-    endpoint = endpoint[0] ? endpoint : hr_env("AWS_ENDPOINT_URL");
-    region = region[0] ? region : hr_env("AWS_DEFAULT_REGION");
+    const char *variable = "AWS_ENDPOINT_URL_S3", *endpoint = hr_chosen_endpoint(variable, "");
+    const char *region = hr_chosen_region("");
     hr_profile *p = NULL;
     hr_status status = HR_STATUS_OK;
     if (!endpoint[0] || !region[0]) {
         if (!(p = hr_calloc(1, sizeof(*p), error)))
             return HR_STATUS_NO_MEMORY;
         status = hr_profile_read_chosen(p, error);
-        endpoint = endpoint[0] ? endpoint : p->keys.endpoint;
-        region = region[0] ? region : p->keys.region;
+        endpoint = hr_chosen_endpoint(variable, p->keys.endpoint);
+        region = hr_chosen_region(p->keys.region);
     }
     if (status == HR_STATUS_OK) {
-        snprintf(out->region, sizeof(out->region), "%s",
-                 hr_region_good(region) ? region : "us-east-1");
-        status = set_endpoint(out, endpoint, error);
+        snprintf(out->region, sizeof(out->region), "%s", region[0] ? region : "us-east-1");
+        status = hr_url_base(out->endpoint, sizeof(out->endpoint), endpoint, error);
     }
     hr_free(p);
     return status;
@@ -155,7 +140,8 @@ static hr_status resolve(hr_s3 *out, hr_error *error)
         return resolve_amazon(out, error);
     const char *chosen = hr_env("STORAGE_EMULATOR_HOST");
     memcpy(out->region, "auto", sizeof("auto"));
-    return set_endpoint(out, chosen[0] ? chosen : "https://storage.googleapis.com", error);
+    return hr_url_base(out->endpoint, sizeof(out->endpoint),
+                       chosen[0] ? chosen : "https://storage.googleapis.com", error);
 }
 
 hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)

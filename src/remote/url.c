@@ -51,3 +51,15 @@ hr_status hr_url_host(const char *url, char host[512], const char **path, hr_err
     *path = name + size;
     return HR_STATUS_OK;
 }
+
+hr_status hr_url_base(char *base, size_t size, const char *endpoint, hr_error *error)
+{
+    size_t used = strlen(endpoint);
+    while (used > 0 && endpoint[used - 1] == '/')
+        used--;
+    int n = snprintf(base, size, "%s%.*s", used > 0 && !strstr(endpoint, "://") ? "http://" : "",
+                     (int)HR_MIN(used, 4096), endpoint);
+    if (n < 0 || (size_t)n >= size)
+        return hr_fail(error, HR_STATUS_LIMIT, "the name of the endpoint is too long");
+    return HR_STATUS_OK;
+}

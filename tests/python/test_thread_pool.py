@@ -3,13 +3,18 @@
 """Pipelines share threads: live pipelines cost none, dynamic mode has as many as its context, and nobody waits forever."""
 
 import os
+import resource
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import headrace.experimental.dynamic as ndd
 import numpy as np
+import pytest
 from headrace import Pipeline, fn
-from waiting import HANG_S
+from waiting import HANG_S, until
 
 PIPELINES = 1000
 MOST = max(64, 4 * len(os.sched_getaffinity(0)))  # threads of a process, unless one pipeline asks for more
@@ -41,6 +46,55 @@ def test_a_thousand_live_pipelines() -> None:
     assert [fed(pipe, 5) for pipe in pipes] == list(range(5, PIPELINES + 5))
     assert [fed(pipe, 7) for pipe in reversed(pipes)] == list(range(PIPELINES + 6, 6, -1))
     assert threads() - before <= MOST
+
+
+def test_a_thousand_live_readers(tmp_path: Path) -> None:
+    """Threads that read ahead are there only while there is something to read."""
+    for number in range(20):
+        (tmp_path / f"{number:02}.jpg").write_bytes(bytes([number]))
+    before = threads()
+    pipes = []
+    for _ in range(PIPELINES):
+        pipe = Pipeline(batch_size=2, num_threads=4, device_id=None)
+        with pipe:
+            pipe.set_outputs(fn.readers.file(files=sorted(map(str, tmp_path.iterdir())))[0])
+        pipe.build()
+        pipes.append(pipe)
+    for turn in range(3):
+        for pipe in pipes:
+            (out,) = pipe.run()
+            assert [int(np.asarray(sample)[0]) for sample in out] == [2 * turn, 2 * turn + 1]
+        until(lambda: threads() - before <= MOST, "the threads that read ahead end")
+
+
+def test_without_threads() -> None:
+    """Every thread would have a stack that does not fit into the address space: the error says so."""
+    code = """if True:
+        from headrace import Pipeline, fn
+        for _ in range(2):
+            pipe = Pipeline(batch_size=2, num_threads=2, device_id=None)
+            with pipe:
+                pipe.set_outputs(fn.random.uniform())
+            try:
+                pipe.build()
+            except RuntimeError as error:
+                print(error)
+    """
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard != resource.RLIM_INFINITY:
+        pytest.skip("the stack is limited")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 47, hard)),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2, done.stderr
+    assert all(line.startswith("num_threads: only 0 of 2 threads could be started") for line in lines)
 
 
 def test_dynamic_mode_has_the_threads_of_its_context() -> None:

@@ -68,4 +68,23 @@ TEST(threads_that_are_told_at_once)
     }
 }
 
+/* As users write them: without a scheme, with slashes at the end. */
+TEST(endpoints)
+{
+    static const char *const cases[][2] = {{"", ""},
+                                           {"/", ""},
+                                           {"https://a.b/", "https://a.b"},
+                                           {"http://a:90/c//", "http://a:90/c"},
+                                           {"a:9000", "http://a:9000"}};
+    hr_error error = {0};
+    char base[64], large[256];
+    for (size_t i = 0; i < HR_COUNT_OF(cases); i++) {
+        CHECK_OK(hr_url_base(base, sizeof(base), cases[i][0], &error), error);
+        CHECK(strcmp(base, cases[i][1]) == 0);
+    }
+    memset(large, 'a', sizeof(large) - 1);
+    large[sizeof(large) - 1] = 0;
+    CHECK(hr_url_base(base, sizeof(base), large, &error) == HR_STATUS_LIMIT);
+}
+
 TEST_MAIN

@@ -175,6 +175,8 @@ def self_test() -> None:
         ("src/graph/a.c", '"', "image/program.h", False),
         ("src/image/a.c", '"', "graph/graph.h", False),
         ("src/image/a.c", '"', "kernels/kernels.h", True),
+        ("src/io/a.c", '"', "remote/net.h", False),
+        ("src/remote/a.c", '"', "io/storage.h", True),
         ("src/ops/image/a.c", '"', "exec/task.h", False),
         ("src/exec/a.c", '"', "ops/x.h", True),
         ("src/core/a.c", "<", "core/b.h", False),
