@@ -249,7 +249,7 @@ CASES = {
         lambda e: e.fn.debayer(
             constant(e, np.zeros((4, 4), np.uint8), "HW"), blue_position=[0, 0], algorithm="default_npp"
         ),
-        "default_npp algorithm is not supported on CPU",
+        "default_npp algorithm is not supported on CPU.",
     ),
     "one_hot, axis_name": (
         lambda e: e.fn.one_hot(frames(e), axis_name="AB"),

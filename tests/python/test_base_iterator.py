@@ -82,6 +82,27 @@ def test_epochs_of_a_given_size(files: list[str]) -> None:
     assert written([list(iterator) for _ in range(3)]) == "012 345 678 / 901 234 567 / 890 123"
 
 
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def pairs(count: int) -> Any:
+    """`count` batches per epoch, of numbers that tell them apart."""
+    batches = [[np.array(2 * k), np.array(2 * k + 1)] for k in range(count)]
+    return fn.external_source(source=batches, cycle="raise")
+
+
+@pytest.mark.parametrize("auto_reset", [False, True])
+@pytest.mark.parametrize("size", [5, 7, 30])
+def test_a_size_that_the_source_does_not_reach(size: int, auto_reset: bool) -> None:
+    """The source has 4 samples: each epoch ends with them, and the next one begins again."""
+    with pytest.warns(UserWarning, match="reader_name"):
+        iterator = Lists(pairs(2), size=size, auto_reset=auto_reset)
+    epochs = []
+    for _ in range(3):
+        epochs.append(list(iterator))
+        if not auto_reset:
+            iterator.reset()
+    assert written(epochs) == "01 23 / 01 23 / 01 23"
+
+
 def test_padding_is_removed_from_each_pipeline(files: list[str]) -> None:
     pipelines = [labels(files[:7], shard, 2) for shard in range(2)]  # 3 and 4 samples
     iterator = Lists(pipelines, reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL)

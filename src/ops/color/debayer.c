@@ -118,7 +118,7 @@ static hr_status debayer_infer(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     if (!c->staging && hr__same_word(a->algorithm, ON_DEVICE))
         return hr_fail(error, HR_STATUS_ERROR,
-                       ON_DEVICE " algorithm is not supported on CPU; use bilinear_ocv");
+                       ON_DEVICE " algorithm is not supported on CPU. Use bilinear_ocv instead");
     *m = (hr_debayer){.vng = algorithm == ALGORITHM_VNG};
     if (!m->vng)
         m->kind = (hr_debayer_kind)algorithm;

@@ -43,8 +43,8 @@ static hr_status infer_one(hr_op_call *c, int32_t k, array *a, hr_error *error)
     HR_TRY(hr__npy_open(in, &args->members, k, c->arena, &a->npy, &data, &size, error));
     if (size - a->npy.offset != a->npy.bytes)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "Expected data numpy size %zu, as its header says, but %zu bytes follow it",
-                       a->npy.bytes, size - a->npy.offset);
+                       "Expected data numpy size %zu, but %zu bytes follow the array", a->npy.bytes,
+                       size - a->npy.offset - a->npy.bytes);
     hr_dtype dtype = args->dtype == HR_DTYPE_NONE ? a->npy.dtype : (hr_dtype)args->dtype;
     hr_tensor_describe(&c->out[k], dtype, a->npy.shape, NULL);
     a->elements = (const char *)data + a->npy.offset;

@@ -29,9 +29,9 @@ static hr_status positions_check(const hr_crop_args *args, bool has_depth, hr_er
     for (int d = first; d < 3; d++)
         if (!(pos[d] >= 0.0f && pos[d] <= 1.0f))
             return hr_fail(error, HR_STATUS_ERROR,
-                           "Anchor for dimension %d (%g) is out of range [0.0, 1.0]; it is "
-                           "`crop_pos_%c`",
-                           d - first, (double)pos[d], "zyx"[d]);
+                           "`crop_pos_%c` is %g: Anchor for dimension %d (%g) is out of range "
+                           "[0.0, 1.0]",
+                           "zyx"[d], (double)pos[d], d - first, (double)pos[d]);
     return HR_STATUS_OK;
 }
 

@@ -245,10 +245,10 @@ hr_status hr__npy_complete(const hr_npy *npy, uint64_t size, hr_error *error)
     if (size >= npy->offset && size - npy->offset >= npy->bytes)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "Expected data numpy size %zu, because its header says %s of shape %s, but only "
-                   "%llu bytes follow it",
+                   "Expected data numpy size %zu: its header says %s of shape %s, which is %zu "
+                   "bytes, but only %llu follow it",
                    npy->bytes, hr_dtype_name(npy->dtype),
-                   hr_shape_text(&npy->shape, shape, sizeof(shape)),
+                   hr_shape_text(&npy->shape, shape, sizeof(shape)), npy->bytes,
                    (unsigned long long)(size > npy->offset ? size - npy->offset : 0));
 }
 
