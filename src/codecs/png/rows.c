@@ -67,12 +67,27 @@ static uint8_t *inflate_image(const uint8_t *bytes, size_t size, size_t image, h
 
 /* ---- from stored pixels to those that are wanted ---- */
 
-static void put_samples(uint8_t *dst, const uint8_t *src, size_t n, int32_t wanted, int32_t stored)
+static inline __attribute__((always_inline)) void put_samples(uint8_t *restrict dst,
+                                                              const uint8_t *restrict src, size_t n,
+                                                              size_t wanted, size_t stored)
 {
     for (size_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < wanted; k++)
-            dst[i * (size_t)wanted + (size_t)k] =
-                src[i * (size_t)stored + (size_t)(wanted <= stored ? k : 0)];
+        for (size_t k = 0; k < wanted; k++)
+            dst[i * wanted + k] = src[i * stored + (wanted <= stored ? k : 0)];
+}
+
+static void put_bytes(uint8_t *dst, const uint8_t *src, size_t n, int32_t wanted, int32_t stored)
+{
+    if (wanted == stored)
+        memcpy(dst, src, n * (size_t)wanted);
+    else if (wanted == 1)
+        put_samples(dst, src, n, 1, 2);
+    else if (stored == 1)
+        put_samples(dst, src, n, 3, 1);
+    else if (stored == 2)
+        put_samples(dst, src, n, 3, 2);
+    else
+        put_samples(dst, src, n, 3, 4);
 }
 
 static void put_wide_samples(uint8_t *dst, const uint8_t *src, size_t n, int32_t wanted,
@@ -94,10 +109,8 @@ static void put_row(uint8_t *dst, const uint8_t *src, size_t n, int32_t wanted,
             memcpy(dst + 3 * i, f->palette + 3 * src[i], 3);
     else if (f->bits == 16)
         put_wide_samples(dst, src, n, wanted, f->channels);
-    else if (wanted == f->channels)
-        memcpy(dst, src, n * (size_t)wanted);
     else
-        put_samples(dst, src, n, wanted, f->channels);
+        put_bytes(dst, src, n, wanted, f->channels);
 }
 
 /* All that can be had by leaving out alpha and repeating grey. */
