@@ -52,7 +52,7 @@ platform=$(.venv/bin/python -m auditwheel show "$wheel" | grep -o 'manylinux_2_[
 import json, sys
 bom = json.load(open(sys.argv[1]))
 found = {c["name"]: c["version"] for c in bom["components"]}
-images = {"zlib", "libpng1.6", "libjpeg-turbo", "libwebp", "openjpeg2"}
+images = {"zlib", "libdeflate", "libpng1.6", "libjpeg-turbo", "libwebp", "openjpeg2"}
 assert images | {"libogg", "flac", "libvorbis", "opus"} <= set(found), found
 assert all(found.values()) and bom["metadata"]["component"]["name"] == "headrace", bom
 print("wheel: bill of materials:", ", ".join(f"{name} {version}" for name, version in found.items()))

@@ -78,6 +78,7 @@ missing_system() {
     links_with webp || echo libwebp-dev
     links_with openjp2 || echo libopenjp2-7-dev
     links_with z || echo zlib1g-dev
+    links_with deflate || echo libdeflate-dev
     links_with FLAC || echo libflac-dev
     links_with vorbisfile || echo libvorbis-dev
     links_with opus || echo libopus-dev

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* PNG through libpng. As in DALI, transparency from tRNS (a colour key or palette entries) is
- * ignored; only an alpha channel counts as a channel. */
+/* PNG. libpng reads the chunks before the pixels, and the pixels that png/rows.h leaves to it,
+ * among them all damaged ones. As in DALI, transparency from tRNS (a colour key or palette entries)
+ * is ignored; only an alpha channel counts as a channel. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
 #include "codecs/exif.h"
+#include "codecs/png/rows.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -243,6 +245,37 @@ static void skip_chunks(png_structp png, bool grey)
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, names, grey ? count - 1 : count);
 }
 
+/* The pixels of a palette after its last colour are black, as for libpng. */
+static void get_palette(png_reader *r, uint8_t *palette)
+{
+    png_colorp colors = NULL;
+    int count = 0;
+    png_get_PLTE(r->png, r->info, &colors, &count);
+    memset(palette, 0, 3 * 256);
+    for (int i = 0; i < HR_MIN(count, 256); i++) {
+        palette[3 * i] = colors[i].red;
+        palette[3 * i + 1] = colors[i].green;
+        palette[3 * i + 2] = colors[i].blue;
+    }
+}
+
+/* Whether the pixels could be had without libpng, which has read the head of the first IDAT. */
+static bool read_whole(png_reader *r)
+{
+    uint8_t palette[3 * 256];
+    bool indexed = png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_PALETTE;
+    hr_png_form form = {.channels = indexed ? 1 : r->image->channels,
+                        .bits = png_get_bit_depth(r->png, r->info),
+                        .palette = indexed ? palette : NULL};
+    const size_t head = 8;
+    if (form.bits < 8 || png_get_interlace_type(r->png, r->info) == INTERLACED || r->at < head)
+        return false;
+    if (indexed)
+        get_palette(r, palette);
+    return hr_png_rows(r->bytes + r->at - head, r->size - r->at + head, &form, r->image, r->request,
+                       r->arena);
+}
+
 static void read_picture(png_reader *r)
 {
     png_structp png = r->png;
@@ -254,6 +287,8 @@ static void read_picture(png_reader *r)
     if (png_get_image_width(png, r->info) != (png_uint_32)r->image->width ||
         png_get_image_height(png, r->info) != (png_uint_32)r->image->height)
         fail(r, HR_STATUS_CORRUPT, "the file states two different sizes");
+    if (read_whole(r))
+        return;
     size_t pixel = set_transforms(r);
     bool interlaced = png_get_interlace_type(png, r->info) == INTERLACED;
     if (interlaced)

@@ -5,7 +5,11 @@
  * set. Padded epochs have the same number of full batches on all shards and repeat the last item.
  *
  * When the number of shards changes, positions start again at 0 with the *rest*: what the shards
- * have left of their epoch, as one list that is split among the new shards. Whole epochs follow. */
+ * have left of their epoch, as one list that is split among the new shards. Whole epochs follow.
+ *
+ * Of this folder, the executor includes this header only; readers are found by their tables. What
+ * several readers use is in the files of the folder itself, and a subject with several files of its
+ * own has a folder. */
 #ifndef HR_READERS_SAMPLER_H
 #define HR_READERS_SAMPLER_H
 

@@ -13,7 +13,7 @@ out=$top/$arch/libraries
 toolchain=$top/$arch/toolchain
 jobs=$(nproc)
 
-tools/wheel/sources.sh "$sources" zlib libpng1.6 libjpeg-turbo libwebp openjpeg2 libogg flac libvorbis opus
+tools/wheel/sources.sh "$sources" zlib libdeflate libpng1.6 libjpeg-turbo libwebp openjpeg2 libogg flac libvorbis opus
 (. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$sources/distribution" # such as debian-12
 
 state="$(sha256sum <tools/wheel/libraries.sh) $(cat "$toolchain/state" "$sources"/*/version "$sources"/*/dsc)"
@@ -36,6 +36,9 @@ with_cmake() {
     cp -r "$sources/zlib/tree" "$build/zlib"
     (cd "$build/zlib" && CHOST=$arch-linux-gnu CC="$toolchain/cc" CFLAGS="-O3 -fPIC" ./configure --static \
         --prefix="$out" && make -j"$jobs" install)
+    cp -r "$sources/libdeflate/tree" "$build/libdeflate"
+    (cd "$build/libdeflate" && make -s -j"$jobs" CC="$toolchain/cc" AR="$arch-linux-gnu-ar" CFLAGS="-O3 -fPIC" \
+        PREFIX="$out" DISABLE_SHARED=yes install)
     with_cmake libpng1.6 -DPNG_SHARED=OFF -DPNG_TESTS=OFF
     with_cmake libjpeg-turbo -DCMAKE_INSTALL_LIBDIR="$out/lib" -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF -DREQUIRE_SIMD=ON
     with_cmake libwebp -DWEBP_BUILD_ANIM_UTILS=OFF -DWEBP_BUILD_CWEBP=OFF -DWEBP_BUILD_DWEBP=OFF \

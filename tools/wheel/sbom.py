@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 LICENSES = {
     "zlib": "Zlib",
+    "libdeflate": "MIT",
     "libpng1.6": "libpng-2.0",
     "libjpeg-turbo": "IJG AND BSD-3-Clause AND Zlib",
     "libwebp": "BSD-3-Clause",

@@ -2,6 +2,8 @@
  * Copyright The Headrace authors */
 #include "codecs/tiff/unpack.h"
 
+#include "core/inflate.h"
+
 #include <string.h>
 
 #include <zlib.h>
@@ -40,6 +42,8 @@ hr_status hr_tiff_inflate(const uint8_t *in, size_t size, uint8_t *out, size_t o
                           hr_error *error)
 {
     z_stream z = {0};
+    if (hr_inflate(HR_DEFLATE_ZLIB, in, size, out, out_size))
+        return HR_STATUS_OK;
     int result = inflateInit(&z);
     if (result != Z_OK)
         return hr_fail_memory(error, 0);

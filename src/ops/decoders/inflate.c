@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* decoders.inflate: decompresses the chunks of a sample. */
+#include "core/inflate.h"
 #include "ops/decoders/inflate.h"
 #include "headrace/operator.h"
 
@@ -150,6 +151,9 @@ static int64_t zlib_inflate(hr_inflate_format format, const uint8_t *from, int64
                             uint8_t *to, int64_t size)
 {
     uint8_t none; /* zlib wants room even for nothing */
+    hr_deflate kind = format == HR_INFLATE_GZIP ? HR_DEFLATE_GZIP : HR_DEFLATE_ZLIB;
+    if (format != HR_INFLATE_DEFLATE && hr_inflate(kind, from, (size_t)coded, to, (size_t)size))
+        return size;
     z_stream z = {.next_in = (Bytef *)(uintptr_t)from, .next_out = size > 0 ? to : &none};
     int window = format == HR_INFLATE_DEFLATE ? -15 : format == HR_INFLATE_ZLIB ? 15 : 31;
     if (inflateInit2(&z, window) != Z_OK)

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* The directory is at the end of an archive. Of its entries and those of the members themselves,
  * sizes and offsets of 32 bits that are all ones are in an extra field (ZIP64). */
+#include "core/inflate.h"
 #include "ops/io/zip.h"
 
 #include <string.h>
@@ -120,8 +121,13 @@ static hr_status inflate_member(const uint8_t *from, const entry *e, hr_arena *a
                        "%llu bytes are too many, or cannot have been deflated to %llu",
                        (unsigned long long)e->size, (unsigned long long)e->packed);
     uint8_t *to = hr_arena_alloc(arena, (size_t)e->size, error);
-    if (!to || inflateInit2(&z, -15) != Z_OK)
-        return to ? hr_fail_memory(error, sizeof(z)) : HR_STATUS_NO_MEMORY;
+    if (!to)
+        return HR_STATUS_NO_MEMORY;
+    *out = to;
+    if (hr_inflate(HR_DEFLATE_RAW, from, (size_t)e->packed, to, (size_t)e->size))
+        return HR_STATUS_OK;
+    if (inflateInit2(&z, -15) != Z_OK)
+        return hr_fail_memory(error, sizeof(z));
     z.next_in = (Bytef *)(uintptr_t)from;
     z.avail_in = (uInt)e->packed;
     z.next_out = to;
@@ -130,7 +136,6 @@ static hr_status inflate_member(const uint8_t *from, const entry *e, hr_arena *a
     inflateEnd(&z);
     if (result != Z_STREAM_END || z.avail_out != 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "its deflated data is damaged");
-    *out = to;
     return HR_STATUS_OK;
 }
 
@@ -152,7 +157,7 @@ static hr_status read_member(const uint8_t *data, size_t size, const entry *e, h
     *out_size = (size_t)e->size;
     if (e->method == DEFLATED)
         HR_TRY(inflate_member(data + start, e, arena, out, error));
-    if (crc32_z(crc32_z(0, NULL, 0), *out, *out_size) != e->crc)
+    if (hr_crc32(0, *out, *out_size) != e->crc)
         return hr_fail(error, HR_STATUS_CORRUPT, "its checksum is wrong");
     return HR_STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
+#include "core/inflate.h"
 #include "readers/fits/image.h"
 
 #include <string.h>
@@ -236,6 +237,9 @@ static hr_status open_tiles(const uint8_t *file, const hr_fits_hdu *hdu, tiling 
 static bool inflate_tile(const uint8_t *data, size_t size, uint8_t *out, size_t out_size)
 {
     z_stream z = {0};
+    hr_deflate kind = data[0] == 0x1f ? HR_DEFLATE_GZIP : HR_DEFLATE_ZLIB;
+    if (hr_inflate(kind, data, size, out, out_size))
+        return true;
     if (size > UINT32_MAX || out_size > UINT32_MAX || inflateInit2(&z, 15 + 32) != Z_OK)
         return false;
     z.next_in = (Bytef *)(uintptr_t)data;
