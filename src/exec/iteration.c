@@ -114,10 +114,7 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
     free_work(p, it);
     free_fed(p, it);
     hr_outputs_unref(it->outputs);
-    for (int32_t k = 0; it->end_cursor && k < p->source_count; k++)
-        hr_free(it->end_cursor[k]);
-    hr_free(it->end_cursor);
-    hr_free(it->end_position);
+    hr__taken_fini(&it->end, p->source_count);
     hr_free(it);
 }
 
@@ -133,12 +130,10 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
     it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
-    it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
-    it->end_cursor = hr_calloc(sources + 1, sizeof(*it->end_cursor), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
     it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
     bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->inferred &&
-              it->end_position && it->end_cursor && it->gathers &&
+              it->gathers && hr__taken_init(&it->end, p->source_count, error) == HR_STATUS_OK &&
               rows_take(p, it, error) == HR_STATUS_OK;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
@@ -310,7 +305,7 @@ static void take_fed_first(hr_source *s, hr_iteration *it, int32_t source)
     s->fed_first = fed->next;
     s->fed_last = s->fed_first ? s->fed_last : NULL;
     s->fed_count--;
-    it->end_cursor[source] = fed->cursor;
+    it->end.cursor[source] = fed->cursor;
     fed->cursor = NULL;
     if (fed->stream)
         pthread_cond_signal(&s->room);
@@ -352,26 +347,27 @@ static hr_status make(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error
     HR_TRY(allocate(p, size, out, error));
     take_samples(p, *out);
     for (int32_t k = 0; k < p->source_count; k++)
-        (*out)->end_position[k] = p->sources[k].position;
+        (*out)->end.position[k] = p->sources[k].position;
     return HR_STATUS_OK;
 }
 
 /* Numbers an iteration and puts it last in the list; lock held. */
 static void append(hr_pipeline *p, hr_iteration *it, bool ended)
 {
-    it->number = p->next_iteration++;
-    it->first_sample = p->next_sample;
-    p->next_sample += it->size;
-    it->end_sample = p->next_sample;
+    it->number = p->flight.next_iteration++;
+    it->end.iteration = p->flight.next_iteration;
+    it->first_sample = p->flight.next_sample;
+    p->flight.next_sample += it->size;
+    it->end.sample = p->flight.next_sample;
     it->positions = it->size;
     if (ended)
         take_end(p, it);
     else
         take_fed(p, it);
     hr__iteration_enter(p, it, it->status == HR_STATUS_OK ? 0 : p->plan->stage_count);
-    *(p->last ? &p->last->next : &p->first) = it;
-    p->last = it;
-    p->in_flight++;
+    *(p->flight.last ? &p->flight.last->next : &p->flight.first) = it;
+    p->flight.last = it;
+    p->flight.count++;
     if (it->done)
         pthread_cond_broadcast(&p->ready);
     else
@@ -404,7 +400,7 @@ int32_t hr__iterations_max(const hr_pipeline *p)
 static bool has_room(const hr_pipeline *p)
 {
     size_t limit = p->options.host_memory_limit;
-    return p->taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
+    return p->flight.taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
            (limit == 0 || hr_pool_lent(p->pool) <= limit / 3);
 }
 
@@ -414,27 +410,28 @@ static bool has_room(const hr_pipeline *p)
 static bool may_begin(const hr_pipeline *p)
 {
     int32_t most = hr__iterations_max(p);
-    most = p->alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
-    return p->in_flight < most;
+    most = p->flight.alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
+    return p->flight.count < most;
 }
 
 hr_status hr__schedule(hr_pipeline *p)
 {
-    p->schedule_due = false;
-    if (p->scheduling) /* that thread looks again before it ends */
-        return p->broken;
-    p->scheduling = true;
-    while (p->broken == HR_STATUS_OK && !p->stop && !p->rewinding && may_begin(p)) {
+    p->scheduling.due = false;
+    if (p->scheduling.busy) /* that thread looks again before it ends */
+        return p->scheduling.broken;
+    p->scheduling.busy = true;
+    while (p->scheduling.broken == HR_STATUS_OK && !p->stop && !p->flight.rewinding &&
+           may_begin(p)) {
         bool ended;
         int32_t size = next_size(p, &ended);
         if (size < 0)
             break;
-        p->broken = schedule_one(p, size, ended, &p->broken_error);
+        p->scheduling.broken = schedule_one(p, size, ended, &p->scheduling.error);
     }
-    p->scheduling = false;
-    if (p->broken != HR_STATUS_OK || !p->first || p->rewinding)
+    p->scheduling.busy = false;
+    if (p->scheduling.broken != HR_STATUS_OK || !p->flight.first || p->flight.rewinding)
         pthread_cond_broadcast(&p->ready); /* the consumer may wait for this thread */
-    return p->broken;
+    return p->scheduling.broken;
 }
 
 hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error)

@@ -213,10 +213,10 @@ void hr__source_append(hr_source *s, hr_fed *fed)
 /* Puts what was fed back to the front of the queue, except what hr_pipeline_call fed. */
 static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
 {
-    hr_fed *queue = s->fed_first, *before = s->pipeline->before.fed[source];
+    hr_fed *queue = s->fed_first, *before = s->pipeline->undelivered.fed[source];
     s->fed_first = s->fed_last = NULL;
     s->fed_count = 0;
-    s->pipeline->before.fed[source] = NULL;
+    s->pipeline->undelivered.fed[source] = NULL;
     if (before)
         hr__source_append(s, before);
     for (hr_iteration *it = dropped; it; it = it->next) {
@@ -224,8 +224,8 @@ static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_fed *
         if (!fed || fed->called)
             continue; /* freed with the iteration */
         it->fed[source] = NULL;
-        fed->cursor = it->end_cursor[source];
-        it->end_cursor[source] = NULL;
+        fed->cursor = it->end.cursor[source];
+        it->end.cursor[source] = NULL;
         hr__source_append(s, fed);
     }
     for (hr_fed *fed = queue, *next; fed; fed = next) {
@@ -242,7 +242,7 @@ static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_fed *
 void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
 {
     hr_source *s = &p->sources[source];
-    s->position = p->taken_position[source];
+    s->position = p->taken.position[source];
     if (!hr__source_indexed(s)) {
         refill(s, source, dropped, unwanted);
         return;

@@ -17,7 +17,7 @@ typedef struct hr_streamed { /* one sample of a stream */
 } hr_streamed;
 
 /* What one source that is not a reader has for one iteration. */
-typedef struct hr_fed {
+struct hr_fed {
     hr_batch *batch[HR_OP_MAX_OUTPUTS]; /* that were fed */
     int32_t count, size;
     bool called; /* by hr_pipeline_call, which ends without it */
@@ -29,7 +29,7 @@ typedef struct hr_fed {
     hr_cursor *cursor; /* after these samples; NULL: none, or no memory */
     hr_status status;  /* END or another failure: there are no samples, and `message` says why */
     const char *message;
-} hr_fed;
+};
 
 /* Up to this position, the epochs of a reader were split in this way. */
 typedef struct hr_stint {

@@ -171,7 +171,7 @@ static void *stream_main(void *context)
         f.fed = s->idle;
         s->idle = f.fed->next;
         f.fed->next = NULL;
-        f.iteration.number = p->next_iteration;
+        f.iteration.number = p->flight.next_iteration;
         f.next_ns = 0;
         pthread_mutex_unlock(&p->lock);
         fill(&f);
@@ -210,8 +210,8 @@ static hr_status start(hr_pipeline *p, int32_t source, hr_error *error)
     hr_source *s = &p->sources[source];
     HR_TRY(make_batches(s, error));
     if (s->def->stream->save) {
-        p->taken_cursor[source] = cursor_make(s);
-        if (!p->taken_cursor[source])
+        p->taken.cursor[source] = cursor_make(s);
+        if (!p->taken.cursor[source])
             return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory");
     }
     pthread_cond_init(&s->room, NULL);

@@ -71,11 +71,9 @@ struct hr_iteration {
     hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
     hr_error error;
-    hr_outputs *outputs;    /* made after the last task if nothing failed; the working memory has
-                               been freed by then */
-    int64_t *end_position;  /* one per source: its position after this iteration */
-    hr_cursor **end_cursor; /* one per source: the same of a stream; NULL if there was no memory */
-    int64_t end_sample;
+    hr_outputs *outputs; /* made after the last task if nothing failed; the working memory has
+                            been freed by then */
+    hr_taken end;        /* once it is taken; a cursor is NULL if it took nothing from the stream */
     hr_iteration *next;
 };
 
