@@ -19,7 +19,7 @@ int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
     if (!s || !hr__source_fed(s))
         return 0;
     pthread_mutex_lock(&p->lock);
-    int32_t room = p->options.prefetch_queue_depth - p->flight.count - s->fed_count;
+    int32_t room = p->options.prefetch_queue_depth - p->flight.count - s->queue_count;
     pthread_mutex_unlock(&p->lock);
     return HR_MAX(room, 0);
 }
@@ -65,8 +65,8 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
 }
 
 /* What one source is fed; NULL if it cannot take it. */
-static hr_fed *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool called,
-                        hr_error *error)
+static hr_supply *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool called,
+                           hr_error *error)
 {
     const hr_source *s = hr__source_find(p, feeding->node);
     if (!s || !hr__source_fed(s)) {
@@ -80,10 +80,10 @@ static hr_fed *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool ca
         return NULL;
     fed->called = called;
     fed->count = feeding->count;
-    fed->size = hr_batch_size(feeding->batches[0]);
+    fed->supply.size = hr_batch_size(feeding->batches[0]);
     for (int32_t i = 0; i < fed->count; i++)
         fed->batch[i] = hr_batch_ref(feeding->batches[i]);
-    return fed;
+    return &fed->supply;
 }
 
 /* Whether a call gets the results of what it feeds: no source may have other batches before it.
@@ -95,7 +95,7 @@ static hr_status check_call(const hr_pipeline *p, const hr_feeding *feedings, in
     bool before = p->flight.count > 0;
     for (int32_t i = 0; i < count; i++) {
         const hr_source *s = hr__source_find(p, feedings[i].node);
-        if (before || s->fed_first)
+        if (before || s->queue_first)
             return hr_fail(error, HR_STATUS_STATE,
                            "%s: a batch that was fed before has not been taken yet: run the "
                            "pipeline without feeding this source first",
@@ -107,12 +107,12 @@ static hr_status check_call(const hr_pipeline *p, const hr_feeding *feedings, in
 static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count, bool called,
                       hr_error *error)
 {
-    hr_fed *first = NULL, **end = &first;
+    hr_supply *first = NULL, **end = &first;
     hr_status status = HR_STATUS_OK;
     for (int32_t i = 0; i < count; i++) {
         *end = fed_make(p, &feedings[i], called, error);
         if (!*end) {
-            hr__fed_list_free(first);
+            hr__supplies_free(first);
             return error ? error->status : HR_STATUS_ERROR;
         }
         end = &(*end)->next;
@@ -122,14 +122,14 @@ static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count,
         status = check_call(p, feedings, count, error);
     for (int32_t i = 0; i < count && status == HR_STATUS_OK; i++) {
         hr_source *s = hr__source_find(p, feedings[i].node);
-        hr_fed *fed = first;
-        first = fed->next;
-        hr__source_append(s, fed);
+        hr_supply *supply = first;
+        first = supply->next;
+        hr__source_append(s, supply);
     }
     if (status == HR_STATUS_OK)
         hr__schedule(p);
     pthread_mutex_unlock(&p->lock);
-    hr__fed_list_free(first);
+    hr__supplies_free(first);
     return status;
 }
 
@@ -163,7 +163,7 @@ int32_t hr_pipeline_pending(hr_pipeline *p)
         return 0;
     pthread_mutex_lock(&p->lock);
     for (int32_t k = 0; k < p->source_count; k++)
-        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].fed_count : 0);
+        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].queue_count : 0);
     int32_t pending = p->flight.count + fed;
     pthread_mutex_unlock(&p->lock);
     return pending;
@@ -186,8 +186,8 @@ static void take_back(hr_pipeline *p)
         p->taken.position[k] = p->undelivered.before.position[k];
         if (!p->undelivered.before.cursor[k])
             continue;
-        if (p->undelivered.fed[k])
-            p->undelivered.fed[k]->cursor = p->taken.cursor[k];
+        if (p->undelivered.supplies[k])
+            p->undelivered.supplies[k]->cursor = p->taken.cursor[k];
         else
             hr_free(p->taken.cursor[k]);
         p->taken.cursor[k] = p->undelivered.before.cursor[k];

@@ -103,9 +103,9 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     p->sources = hr_calloc(n, sizeof(*p->sources), error);
     HR_TRY(hr__taken_init(&p->taken, p->plan->source_count, error));
     HR_TRY(hr__taken_init(&p->undelivered.before, p->plan->source_count, error));
-    p->undelivered.fed = hr_calloc(n, sizeof(*p->undelivered.fed), error);
+    p->undelivered.supplies = hr_calloc(n, sizeof(*p->undelivered.supplies), error);
     p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
-    if (!p->sources || !p->undelivered.fed || !p->crossing_of)
+    if (!p->sources || !p->undelivered.supplies || !p->crossing_of)
         return HR_STATUS_NO_MEMORY;
     for (int32_t v = 0; v < p->plan->value_count; v++)
         p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
@@ -250,7 +250,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     }
     hr__rows_free(p);
     for (int32_t k = 0; k < p->source_count; k++) {
-        hr__fed_free(p->undelivered.fed[k]);
+        hr__supply_free(p->undelivered.supplies[k]);
         hr__source_fini(p, &p->sources[k]);
     }
     hr__taken_fini(&p->taken, p->source_count);
@@ -269,7 +269,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr_pool_unref(p->pool);
     hr_pool_unref(p->feed_pool);
     hr_free(p->sources);
-    hr_free(p->undelivered.fed);
+    hr_free(p->undelivered.supplies);
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);
     pthread_cond_destroy(&p->work);

@@ -22,7 +22,7 @@
 
 typedef struct hr_iteration hr_iteration;
 typedef struct hr_iteration_rows hr_iteration_rows;
-typedef struct hr_fed hr_fed;
+typedef struct hr_supply hr_supply;
 
 /* Where a stream stands: what its `save` wrote. */
 typedef struct hr_cursor {
@@ -88,9 +88,9 @@ typedef struct hr_taken {
 /* The last batch while it is taken and not delivered, and what goes back if it never is. */
 typedef struct hr_undelivered {
     bool any;
-    hr_taken before;   /* a cursor is NULL if it is the same */
-    bool called;       /* hr_pipeline_call has taken it, and may take it back */
-    hr_fed **fed;      /* one per source: what else that call has used up; NULL: nothing */
+    hr_taken before;      /* a cursor is NULL if it is the same */
+    bool called;          /* hr_pipeline_call has taken it, and may take it back */
+    hr_supply **supplies; /* one per source: what else that call has used up; NULL: nothing */
     int32_t positions; /* of iterations dropped because every sample was skipped; the next one that
                           is not dropped adds them to its own */
 } hr_undelivered;

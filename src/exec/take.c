@@ -22,7 +22,7 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
         return hr_fail(error, status, "%s", p->scheduling.error.message);
     for (int32_t k = 0; k < p->source_count; k++) {
         char text[512];
-        if (hr__source_fed(&p->sources[k]) && !p->sources[k].fed_first)
+        if (hr__source_fed(&p->sources[k]) && !p->sources[k].queue_first)
             return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
     }
@@ -76,7 +76,7 @@ bool hr__rewind_end(hr_pipeline *p)
     if (busy)
         return false;
     hr_iteration *dropped = p->flight.first;
-    hr_fed *unwanted = NULL;
+    hr_supply *unwanted = NULL;
     for (int32_t k = 0; k < p->source_count; k++)
         hr__source_rewind(p, k, dropped, &unwanted);
     p->flight.first = p->flight.last = NULL;
@@ -90,7 +90,7 @@ bool hr__rewind_end(hr_pipeline *p)
         next = it->next;
         hr__iteration_free(p, it);
     }
-    hr__fed_list_free(unwanted);
+    hr__supplies_free(unwanted);
     pthread_mutex_lock(&p->lock);
     return true;
 }
@@ -204,9 +204,9 @@ static hr_iteration *take_first(hr_pipeline *p)
     for (int32_t k = 0; k < p->source_count; k++) {
         p->taken.position[k] = it->end.position[k];
         take_cursor(p, it, k);
-        if (it->called && it->fed[k] && !it->fed[k]->called) {
-            p->undelivered.fed[k] = it->fed[k]; /* until it is delivered */
-            it->fed[k] = NULL;
+        if (it->called && it->supplies[k] && !hr__supply_called(it->supplies[k])) {
+            p->undelivered.supplies[k] = it->supplies[k]; /* until it is delivered */
+            it->supplies[k] = NULL;
         }
     }
     p->scheduling.due = true; /* a worker schedules, so that the consumer does not wait for it */
@@ -322,18 +322,18 @@ void hr_pipeline_delivered(hr_pipeline *p)
 {
     if (hr__check_owner(p, NULL) != HR_STATUS_OK)
         return;
-    hr_fed *done = NULL;
+    hr_supply *done = NULL;
     pthread_mutex_lock(&p->lock);
     p->undelivered.any = false;
     for (int32_t k = 0; p->undelivered.called && k < p->source_count; k++) {
-        if (p->undelivered.fed[k]) {
-            p->undelivered.fed[k]->next = done;
-            done = p->undelivered.fed[k];
+        if (p->undelivered.supplies[k]) {
+            p->undelivered.supplies[k]->next = done;
+            done = p->undelivered.supplies[k];
         }
-        p->undelivered.fed[k] = NULL;
+        p->undelivered.supplies[k] = NULL;
     }
     pthread_mutex_unlock(&p->lock);
-    hr__fed_list_free(done);
+    hr__supplies_free(done);
 }
 
 hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)

@@ -59,7 +59,7 @@ struct hr_iteration {
     bool starved; /* done, but out of memory: it is retried when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
-    struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
+    hr_supply **supplies;     /* one per source that is not a reader */
     hr_iteration_rows *rows;  /* the memory of `crossing` and `small` */
     hr_tensor *crossing;      /* size x crossing_count: values that later stages use */
     char *small;              /* HR_SMALL bytes for each of them */
