@@ -21,7 +21,7 @@
 typedef struct reaper reaper;
 
 typedef struct core_state {
-    PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type, *function_call_type;
+    PyTypeObject *graph_type, *pipeline_type, *taker_type, *batch_type, *function_call_type;
     PyTypeObject *tensor_type, *threads_type;
     PyTypeObject *host_tensor_type, *device_tensor_type; /* subclasses of tensor_type */
     /* Classes of what run() and indexing return, in host memory [0] and on a device [1]. */

@@ -160,7 +160,7 @@ static int core_exec(PyObject *module)
         return -1;
     state->graph_type = add_type(module, &graph_spec, NULL);
     state->pipeline_type = add_type(module, &pipeline_spec, NULL);
-    state->feed_type = add_type(module, &feed_spec, NULL);
+    state->taker_type = add_type(module, &taker_spec, NULL);
     state->function_call_type = add_type(module, &function_call_spec, NULL);
     PyTypeObject *epochs = add_type(module, &epochs_spec, NULL);
     if (!epochs)
@@ -169,7 +169,7 @@ static int core_exec(PyObject *module)
     state->batch_type = add_type(module, &batch_spec, NULL);
     state->tensor_type = add_type(module, &tensor_spec, NULL);
     state->threads_type = add_type(module, &threads_spec, NULL);
-    if (!state->graph_type || !state->pipeline_type || !state->feed_type || !state->batch_type ||
+    if (!state->graph_type || !state->pipeline_type || !state->taker_type || !state->batch_type ||
         !state->tensor_type || !state->function_call_type || !state->threads_type)
         return -1;
     state->host_tensor_type = add_type(module, &host_tensor_spec, state->tensor_type);
@@ -186,7 +186,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     core_state *state = PyModule_GetState(module);
     Py_VISIT((PyObject *)state->graph_type);
     Py_VISIT((PyObject *)state->pipeline_type);
-    Py_VISIT((PyObject *)state->feed_type);
+    Py_VISIT((PyObject *)state->taker_type);
     Py_VISIT((PyObject *)state->function_call_type);
     Py_VISIT((PyObject *)state->batch_type);
     Py_VISIT((PyObject *)state->tensor_type);
@@ -205,7 +205,7 @@ static int core_clear(PyObject *module)
     core_state *state = PyModule_GetState(module);
     Py_CLEAR(state->graph_type);
     Py_CLEAR(state->pipeline_type);
-    Py_CLEAR(state->feed_type);
+    Py_CLEAR(state->taker_type);
     Py_CLEAR(state->function_call_type);
     Py_CLEAR(state->batch_type);
     Py_CLEAR(state->tensor_type);

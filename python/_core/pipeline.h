@@ -34,8 +34,8 @@ enum { SLICE_MS = 100 }; /* between two looks for Ctrl-C */
 /* torch_memory.c: PyTorch's allocator for outputs; NULL if PyTorch is not loaded or too old. */
 const hr_device_allocator *torch_allocator(void);
 
-/* feed.c */
-extern PyType_Spec feed_spec;
+/* taker.c */
+extern PyType_Spec taker_spec;
 
 /* epochs.c */
 extern PyType_Spec epochs_spec;

@@ -81,7 +81,7 @@ class FunctionCall:
     def put(self, output: int, sample: int, array: Any, /) -> None: ...
     def fail(self, sample: int, text: str, /) -> None: ...
 
-class Feed:
+class Taker:
     def __new__(
         cls,
         pipeline: Pipeline,
@@ -92,7 +92,7 @@ class Feed:
         left: int,
         last: int,
         /,
-    ) -> Feed: ...
+    ) -> Taker: ...
     def take(self) -> list[dict[str, Any]] | None: ...
     held: bool
     @property

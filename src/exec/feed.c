@@ -127,7 +127,7 @@ static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count,
         hr__source_append(s, supply);
     }
     if (status == HR_STATUS_OK)
-        hr__schedule(p);
+        hr__schedule_unlocking(p);
     pthread_mutex_unlock(&p->lock);
     hr__supplies_free(first);
     return status;

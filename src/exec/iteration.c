@@ -223,7 +223,7 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
     it->queued = false;
     if (stage >= p->plan->stage_count) {
         it->done = true;
-        it->starved = !it->retried && hr__iteration_lacks_memory(p, it);
+        it->retry_due = !it->retried && hr__iteration_lacks_memory(p, it);
         return;
     }
     it->group = group_of(p, it, &p->plan->stages[stage]);
@@ -236,10 +236,10 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
 {
-    if (!it->starved)
+    if (!it->retry_due)
         return false;
     int32_t stage = restart_of(p, it);
-    it->starved = false;
+    it->retry_due = false;
     it->retried = true;
     it->status = HR_STATUS_OK;
     for (int32_t i = 0; i < p->graph->count && stage == 0; i++)
@@ -421,7 +421,7 @@ static bool may_begin(const hr_pipeline *p)
     return p->flight.count < most;
 }
 
-hr_status hr__schedule(hr_pipeline *p)
+hr_status hr__schedule_unlocking(hr_pipeline *p)
 {
     p->scheduling.due = false;
     if (p->scheduling.busy) /* that thread looks again before it ends */
@@ -446,7 +446,7 @@ hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *
     if (!it->retried || !hr__iteration_lacks_memory(p, it))
         return HR_STATUS_OK;
     it->retried = false;
-    it->starved = true; /* the next call runs it again */
+    it->retry_due = true; /* the next call runs it again */
     return hr__iteration_failure(it, error);
 }
 

@@ -175,7 +175,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
         HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, p->source_count, error));
     p->start_ns = hr_clock_ns();
     pthread_mutex_lock(&p->lock);
-    hr_status scheduled = hr__schedule(p);
+    hr_status scheduled = hr__schedule_unlocking(p);
     pthread_mutex_unlock(&p->lock);
     if (scheduled != HR_STATUS_OK)
         return hr_fail(error, scheduled, "%s", p->scheduling.error.message);

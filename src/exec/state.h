@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the parts of the engine share: a pipeline and its workers. One lock per pipeline guards the
- * iterations, the fed batches and the error log; tasks run without it. Workers always take the
- * oldest task, so that no batch waits for a later one. */
+/* What the parts of the engine share: a pipeline and its workers. Who may touch what:
+ * - What is constant once the pipeline is created: anybody.
+ * - What the pipeline's lock guards: whoever holds it. The lock is never held while an operator, a
+ *   source, a file or a callback of the user works.
+ * - A sample, its values and its slots in the outputs: the worker that runs its task. An iteration
+ *   without tasks: the thread that ended its stage; once it is taken, the consumer.
+ * - The read-ahead of readers: the thread that schedules. A stream and the batch that it fills: the
+ *   stream's thread.
+ * - An hr_worker: the thread that works with it; others may read its counters.
+ * Workers always take the oldest task, so that no batch waits for a later one. */
 #ifndef HR_EXEC_STATE_H
 #define HR_EXEC_STATE_H
 

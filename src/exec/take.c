@@ -121,7 +121,7 @@ static hr_status look(hr_pipeline *p)
     if (p->flight.rewinding && !hr__rewind_end(p))
         return HR_STATUS_TIMEOUT;
     if (!p->flight.first)
-        hr__schedule(p);
+        hr__schedule_unlocking(p);
     if (!p->flight.first && !p->scheduling.busy &&
         (p->scheduling.broken != HR_STATUS_OK || !hr__streams_awaited(p)))
         return HR_STATUS_STATE;

@@ -54,9 +54,9 @@ struct hr_iteration {
     int32_t group;        /* samples per task of this stage */
     int32_t failed_stage; /* the stage that ended last */
     bool done, retried;
-    bool called;  /* hr_pipeline_call fed it */
-    bool queued;  /* the device has all work of this stage */
-    bool starved; /* done, but out of memory: it is retried when it is the oldest */
+    bool called;    /* hr_pipeline_call fed it */
+    bool queued;    /* the device has all work of this stage */
+    bool retry_due; /* done, but out of memory: it is retried when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
     hr_supply **supplies;     /* one per source that is not a reader */

@@ -34,7 +34,7 @@ static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
  * get no tasks until that one has been retried, or all of them are to end. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
-    for (hr_iteration *it = p->flight.first; it && (!it->starved || p->flight.rewinding);
+    for (hr_iteration *it = p->flight.first; it && (!it->retry_due || p->flight.rewinding);
          it = it->next) {
         if (it->done || it->next_task >= it->tasks)
             continue;
@@ -165,7 +165,7 @@ static void serve(void *context)
     hr_worker *w = seat(p);
     while (!p->stop && !pressed) {
         if (p->scheduling.due) {
-            (void)hr__schedule(p); /* the consumer reports a failure */
+            (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
             continue;
         }
         if (keep_entries(w))

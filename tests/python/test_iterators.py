@@ -430,10 +430,10 @@ def test_batches_without_decisions_are_the_same(folder: Path, policy: str, sized
                 **({"size": 11} if sized else {"reader_name": "R"}),
             )
         if not plain:
-            iterator._make_feed = lambda left, last: None
+            iterator._make_taker = lambda left, last: None
         found.append(run_epochs(iterator, 3))
         numbers(next(iterator))
-        assert (iterator._feed is not None) is plain
+        assert (iterator._taker is not None) is plain
         iterator._settle()
         found.append([iterator._pipes[0]._epoch.taken, iterator._epochs.taken])
     assert found[:2] == found[2:]
@@ -445,7 +445,7 @@ def test_outputs_that_are_no_tensor_yet(folder: Path) -> None:
     assert list(map(numbers, itertools.islice(iterator, 4))) == [
         [[1, 2]], [[3, 4]], [[5, 6]], [[1, 2]]
     ]  # fmt: skip
-    assert iterator._feed.left > 9
+    assert iterator._taker.left > 9
 
 
 def ragged(_: int) -> tuple[list[np.ndarray], np.ndarray]:

@@ -112,9 +112,9 @@ class _DaliBaseIterator(Generic[Item]):
         self._may_hold = self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner)
         self._restored = self._restore()
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
-        self._feed: Any = None  # returns batches that need no decision; see `_find_plain`
+        self._taker: Any = None  # returns batches that need no decision; see `_find_plain`
         self._take: Callable[[], Any] = _nothing
-        self._left = 0  # batches left in the feed when it was last counted
+        self._left = 0  # batches that the taker had left when they were last counted
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None  # from before the first batch
         self._prepare_first_batch = prepare_first_batch
@@ -394,21 +394,21 @@ class _DaliBaseIterator(Generic[Item]):
 
     # ---- batches that need no decision -----------------------------------------------------------
 
-    def _make_feed(self, left: int, last: int) -> Any:
-        """A `_core.Feed` of the first pipeline's next batches, or None if not possible."""
+    def _make_taker(self, left: int, last: int) -> Any:
+        """A `_core.Taker` of the first pipeline's next batches, or None if not possible."""
         return None
 
     def _plain(self, epochs: Epochs, held: Any) -> tuple[Any, int]:
-        """A feed for the next batches that need no decision between them, and their number."""
+        """A taker of the next batches that need no decision between them, and their number."""
         left, last = epochs.plain() if held is None and len(self._pipes) == 1 else (0, 0)
-        return self._make_feed(left, last) if left > 0 else None, left
+        return self._make_taker(left, last) if left > 0 else None, left
 
     def _settle(self) -> None:
-        """Counts the batches that the feed has returned."""
-        if self._feed is None:
+        """Counts the batches that the taker has returned."""
+        if self._taker is None:
             return
         epoch, epochs = self._inner[0].epoch, self._epochs
-        left = self._feed.left  # no call from here on
+        left = self._taker.left  # no call from here on
         taken = self._left - left
         self._left = left
         epochs.taken += taken * self.batch_size
@@ -448,20 +448,20 @@ class _DaliBaseIterator(Generic[Item]):
         item = self._take()
         if item is None:
             return self._look()
-        del self._feed.held
+        del self._taker.held
         return item
 
     def _look(self) -> Item:
-        """The next batch when the feed is empty; then sets up a new feed."""
+        """The next batch when the taker has none left; then sets up a new one."""
         self._settle()
-        self._feed, self._take = None, _nothing
+        self._taker, self._take = None, _nothing
         if self._first is None:
             self._next()
-        feed, left = self._plain(self._epochs, self._held)
-        take = _nothing if feed is None else feed.take
+        taker, left = self._plain(self._epochs, self._held)
+        take = _nothing if taker is None else taker.take
         item = self._first
         self._first = self._first_checkpoints = None
-        self._feed, self._take, self._left = feed, take, left
+        self._taker, self._take, self._left = taker, take, left
         return item
 
     def next(self) -> Item:
@@ -503,10 +503,10 @@ class _DaliBaseIterator(Generic[Item]):
         epochs.roll()
         for pipe in self._pipes:
             pipe.reset()
-        feed, left = self._plain(epochs, self._held)
-        take = _nothing if feed is None else feed.take
+        taker, left = self._plain(epochs, self._held)
+        take = _nothing if taker is None else taker.take
         self._epochs, self._begun, self._ended = epochs, epochs.taken, False
-        self._feed, self._take, self._left = feed, take, left
+        self._taker, self._take, self._left = taker, take, left
 
     # ---- facts -----------------------------------------------------------------------------------
 
@@ -554,7 +554,7 @@ class _DaliBaseIterator(Generic[Item]):
 
 
 def _nothing() -> None:
-    """Stands in for `Feed.take` when there is no feed."""
+    """Stands in for `Taker.take` when there is none."""
 
 
 def _positions(outputs: Any) -> int:

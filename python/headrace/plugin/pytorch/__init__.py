@@ -127,11 +127,11 @@ class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
         return {name: self._tensor(batch, keep) for name, batch in self._named(outputs)}
 
-    def _make_feed(self, left: int, last: int) -> _core.Feed | None:
+    def _make_taker(self, left: int, last: int) -> _core.Taker | None:
         pipe = self._inner[0]
         if self._pin_memory or not pipe.engine_only:
             return None
-        return _core.Feed(
+        return _core.Taker(
             pipe.engine,
             tuple(self.output_map),
             from_capsule,

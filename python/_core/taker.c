@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Feed: the fast path of an iterator, which takes full batches of a pipeline one after the other.
+/* Taker: the fast path of an iterator, which takes full batches of a pipeline one after the other.
  * After a training step the caches are cold, so every call and every object on this path costs the
  * training loop time. */
 #include "batch.h"
@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-typedef struct feed_object {
+typedef struct taker_object {
     PyObject ob_base;
     core_state *state;
     PyObject *pipeline, *names;
@@ -17,9 +17,9 @@ typedef struct feed_object {
     hr_outputs *held;                               /* taken, but not delivered yet; or NULL */
     Py_ssize_t left;                                /* batches that may still be taken */
     int last;                                       /* samples to keep of the last batch */
-} feed_object;
+} taker_object;
 
-static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *taker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     core_state *state = PyType_GetModuleState(type);
     PyObject *pipeline, *names, *convert, *otherwise, *current_stream;
@@ -27,10 +27,10 @@ static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int last;
     (void)kwargs;
     if (!state ||
-        !PyArg_ParseTuple(args, "O!O!OOOni:Feed", state->pipeline_type, &pipeline, &PyTuple_Type,
+        !PyArg_ParseTuple(args, "O!O!OOOni:Taker", state->pipeline_type, &pipeline, &PyTuple_Type,
                           &names, &convert, &otherwise, &current_stream, &left, &last))
         return NULL;
-    feed_object *self = (feed_object *)PyType_GenericAlloc(type, 0);
+    taker_object *self = (taker_object *)PyType_GenericAlloc(type, 0);
     if (!self)
         return NULL;
     self->state = core_hold(state);
@@ -44,9 +44,9 @@ static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void feed_dealloc(PyObject *object)
+static void taker_dealloc(PyObject *object)
 {
-    feed_object *self = (feed_object *)object;
+    taker_object *self = (taker_object *)object;
     hr_outputs_unref(self->held);
     Py_XDECREF(self->pipeline);
     Py_XDECREF(self->names);
@@ -57,7 +57,7 @@ static void feed_dealloc(PyObject *object)
 }
 
 /* Notes the stream on which the framework will use a batch in device memory. */
-static int note_stream(const feed_object *self, hr_batch *batch)
+static int note_stream(const taker_object *self, hr_batch *batch)
 {
     void *stream;
     int known;
@@ -72,7 +72,7 @@ static int note_stream(const feed_object *self, hr_batch *batch)
     return rc;
 }
 
-static PyObject *convert_batch(const feed_object *self, hr_batch *batch, int most)
+static PyObject *convert_batch(const taker_object *self, hr_batch *batch, int most)
 {
     int keep = hr_batch_size(batch) < most ? hr_batch_size(batch) : most;
     hr_tensor view;
@@ -91,7 +91,7 @@ static PyObject *convert_batch(const feed_object *self, hr_batch *batch, int mos
     return result;
 }
 
-static PyObject *convert_outputs(const feed_object *self, const hr_outputs *outputs, int most)
+static PyObject *convert_outputs(const taker_object *self, const hr_outputs *outputs, int most)
 {
     PyObject *dict = PyDict_New();
     for (Py_ssize_t i = 0; dict && i < PyTuple_Size(self->names); i++) {
@@ -109,10 +109,10 @@ static PyObject *convert_outputs(const feed_object *self, const hr_outputs *outp
 }
 
 /* take() -> [dict] or None */
-static PyObject *feed_take(PyObject *object, PyObject *unused)
+static PyObject *taker_take(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    feed_object *self = (feed_object *)object;
+    taker_object *self = (taker_object *)object;
     if (!self->held && self->left > 0 && pipeline_take(self->pipeline, &self->held) < 0)
         return NULL;
     if (!self->held)
@@ -126,16 +126,16 @@ static PyObject *feed_take(PyObject *object, PyObject *unused)
     return list;
 }
 
-static PyObject *feed_held(PyObject *self, void *unused)
+static PyObject *taker_held(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyBool_FromLong(((feed_object *)self)->held != NULL);
+    return PyBool_FromLong(((taker_object *)self)->held != NULL);
 }
 
-static int feed_delivered(PyObject *object, PyObject *value, void *unused)
+static int taker_delivered(PyObject *object, PyObject *value, void *unused)
 {
     (void)unused;
-    feed_object *self = (feed_object *)object;
+    taker_object *self = (taker_object *)object;
     hr_outputs *outputs = self->held;
     if (value) {
         PyErr_SetString(PyExc_TypeError, "`held` can only be deleted");
@@ -150,35 +150,35 @@ static int feed_delivered(PyObject *object, PyObject *value, void *unused)
     return 0;
 }
 
-static PyObject *feed_left(PyObject *self, void *unused)
+static PyObject *taker_left(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromSsize_t(((feed_object *)self)->left);
+    return PyLong_FromSsize_t(((taker_object *)self)->left);
 }
 
-static PyMethodDef feed_methods[] = {
-    {"take", feed_take, METH_NOARGS,
+static PyMethodDef taker_methods[] = {
+    {"take", taker_take, METH_NOARGS,
      "take() -> list: one dictionary, name -> convert(DLPack capsule), or otherwise(Batch, samples "
      "to keep) if an output is not a dense tensor. None: no batch is left, or the next batch is "
      "not full or failed; run() says which. The same batch comes again until `held` is deleted."},
     {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef feed_getset[] = {{"left", feed_left, NULL, "Batches that may be taken.", NULL},
-                                    {"held", feed_held, feed_delivered,
-                                     "Whether take() holds a batch; del: it is delivered.", NULL},
-                                    {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef taker_getset[] = {{"left", taker_left, NULL, "Batches that may be taken.", NULL},
+                                     {"held", taker_held, taker_delivered,
+                                      "Whether take() holds a batch; del: it is delivered.", NULL},
+                                     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot feed_slots[] = {
-    {Py_tp_new, feed_new},
-    {Py_tp_dealloc, feed_dealloc},
-    {Py_tp_methods, feed_methods},
-    {Py_tp_getset, feed_getset},
-    {Py_tp_doc, "Feed(pipeline, names, convert, otherwise, current_stream, left, last): the next "
+static PyType_Slot taker_slots[] = {
+    {Py_tp_new, taker_new},
+    {Py_tp_dealloc, taker_dealloc},
+    {Py_tp_methods, taker_methods},
+    {Py_tp_getset, taker_getset},
+    {Py_tp_doc, "Taker(pipeline, names, convert, otherwise, current_stream, left, last): the next "
                 "`left` batches of a pipeline; of the last one only the first `last` samples. "
                 "current_stream(device) returns the CUDA stream that will use a batch."},
     {0, NULL}};
 
-PyType_Spec feed_spec = {.name = "headrace._core.Feed",
-                         .basicsize = sizeof(feed_object),
-                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                         .slots = feed_slots};
+PyType_Spec taker_spec = {.name = "headrace._core.Taker",
+                          .basicsize = sizeof(taker_object),
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                          .slots = taker_slots};
