@@ -49,34 +49,19 @@ static hr_status append_cursors(const hr_pipeline *p, const hr_taken *at, hr_tex
     return HR_STATUS_OK;
 }
 
-typedef int64_t number_fn(const hr_pipeline *p, const hr_taken *at, int32_t k);
-
-/* A list with one number per source. */
-static void append_numbers(const hr_pipeline *p, const hr_taken *at, const char *key,
-                           number_fn *number, hr_text *t)
+/* Lists with one number per source. */
+static void append_numbers(const hr_pipeline *p, const hr_taken *at, hr_text *t)
 {
-    hr_text_append(t, ", \"%s\": [", key);
-    for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(t, "%s%lld", k ? ", " : "", (long long)number(p, at, k));
-    hr_text_append(t, "]");
-}
-
-static int64_t items(const hr_pipeline *p, const hr_taken *at, int32_t k)
-{
-    (void)at;
-    return p->sources[k].sampler.count;
-}
-
-static int64_t position(const hr_pipeline *p, const hr_taken *at, int32_t k)
-{
-    (void)p;
-    return at->position[k];
-}
-
-static int64_t shards(const hr_pipeline *p, const hr_taken *at, int32_t k)
-{
-    (void)at;
-    return p->sources[k].sampler.args.num_shards;
+    static const char *const keys[] = {"items", "positions", "shards"};
+    for (int32_t i = 0; i < 3; i++) {
+        hr_text_append(t, ", \"%s\": [", keys[i]);
+        for (int32_t k = 0; k < p->source_count; k++) {
+            const hr_sampler *s = &p->sources[k].sampler;
+            const int64_t numbers[] = {s->count, at->position[k], s->args.num_shards};
+            hr_text_append(t, "%s%lld", k ? ", " : "", (long long)numbers[i]);
+        }
+        hr_text_append(t, "]");
+    }
 }
 
 /* `past`: with the earlier splits. Lock held. */
@@ -88,9 +73,7 @@ static hr_status append_engine(const hr_pipeline *p, const hr_taken *at, bool pa
                    "\"iteration\": %lld, \"sample\": %lld",
                    HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed,
                    p->options.batch_size, (long long)at->iteration, (long long)at->sample);
-    append_numbers(p, at, "items", items, t);
-    append_numbers(p, at, "positions", position, t);
-    append_numbers(p, at, "shards", shards, t);
+    append_numbers(p, at, t);
     hr_text_append(t, ", \"past\": [");
     for (int32_t k = 0; k < p->source_count; k++) {
         hr_text_append(t, k ? ", " : "");
