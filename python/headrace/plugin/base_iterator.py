@@ -555,7 +555,7 @@ class _DaliBaseIterator(Generic[Item]):
                 "that batch before the checkpoint."
             )
         extra = {"epochs": self._epochs.state(), "ended": self._ended}
-        return [checkpoints.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
+        return [checkpoints.of_iterator(pipe.checkpoint(), extra) for pipe in self._pipes]
 
 
 def _nothing() -> None:
