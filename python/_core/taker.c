@@ -164,9 +164,9 @@ static PyMethodDef taker_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef taker_getset[] = {{"left", taker_left, NULL, "Batches that may be taken.", NULL},
-                                    {"held", taker_held, taker_delivered,
-                                     "Whether take() holds a batch; del: it is delivered.", NULL},
-                                    {NULL, NULL, NULL, NULL, NULL}};
+                                     {"held", taker_held, taker_delivered,
+                                      "Whether take() holds a batch; del: it is delivered.", NULL},
+                                     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot taker_slots[] = {
     {Py_tp_new, taker_new},
@@ -179,6 +179,6 @@ static PyType_Slot taker_slots[] = {
     {0, NULL}};
 
 PyType_Spec taker_spec = {.name = "headrace._core.Taker",
-                         .basicsize = sizeof(taker_object),
-                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                         .slots = taker_slots};
+                          .basicsize = sizeof(taker_object),
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                          .slots = taker_slots};
