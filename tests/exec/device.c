@@ -364,21 +364,6 @@ TEST(calls_that_fail)
     fixture_remove(&f);
 }
 
-/* Number of this process's threads that may run only on CPU `cpu`. */
-static int pinned_threads(int cpu)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/task");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        cpu_set_t set;
-        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
-            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
-}
-
 /* Every worker runs on a CPU near the GPU, whichever that is. */
 TEST(workers_run_near_the_gpu)
 {
