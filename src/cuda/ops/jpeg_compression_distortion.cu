@@ -199,11 +199,16 @@ int64_t frames_of(const hr_op_call *c)
     return op::count(&c->in[0]) == 0 ? 0 : c->in[0].shape.ndim == 4 ? c->in[0].shape.extent[0] : 1;
 }
 
-int64_t frame_bytes(const hr_op_call *c)
+// Blocks of `size` x `size` pixels in a frame.
+int64_t blocks_of(const hr_op_call *c, int64_t size)
 {
     const int64_t *extent = c->in[0].shape.extent + c->in[0].shape.ndim - 3;
-    int64_t luma = HR_DIVIDE_UP(extent[0], 8) * HR_DIVIDE_UP(extent[1], 8);
-    return 64 * (luma + 2 * HR_DIVIDE_UP(extent[0], 16) * HR_DIVIDE_UP(extent[1], 16));
+    return HR_DIVIDE_UP(extent[0], size) * HR_DIVIDE_UP(extent[1], size);
+}
+
+int64_t frame_bytes(const hr_op_call *c)
+{
+    return 64 * (blocks_of(c, 8) + 2 * blocks_of(c, 16));
 }
 
 int64_t scratch_of(const hr_op_call *c)
@@ -237,7 +242,7 @@ hr_status run_group(hr_cuda_launch *l, const hr_op_call *calls, int32_t n, uint8
     for (int32_t i = 0; i < n; i++) {
         part p = part_make(&calls[i], planes);
         planes += scratch_of(&calls[i]);
-        p.count = frames_of(&calls[i]) * 64 * p.blocks(1);
+        p.count = frames_of(&calls[i]) * 64 * blocks_of(&calls[i], 16);
         (part &)((split *)samples.host)[i] = p;
         p.count = scratch_of(&calls[i]) / 64;
         (part &)((distort *)blocks.host)[i] = p;
