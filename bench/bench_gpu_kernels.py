@@ -27,6 +27,7 @@ from headrace.auto_aug import auto_augment, rand_augment, trivial_augment
 BATCH, SIDE, ROUNDS = 256, 512, 8
 PICTURE = SIDE * SIDE * 3
 TURNED = [0.9, -0.43, 60.0, 0.43, 0.9, -50.0]
+TILTED = [0.9, 0.2, 10.0, -0.1, 1.1, 20.0, 1e-4, 2e-4, 1.0]
 KERNEL = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
 # The operator, and bytes of its output.
 CASES: dict[str, tuple[Callable[[Any], Any], int]] = {
@@ -79,6 +80,23 @@ CASES: dict[str, tuple[Callable[[Any], Any], int]] = {
         PICTURE,
     ),
     "warp_affine": (lambda x: fn.warp_affine(x, matrix=TURNED), PICTURE),
+    "warp_perspective": (
+        lambda x: fn.experimental.warp_perspective(x, matrix=TILTED, fill_value=0),
+        PICTURE,
+    ),
+    "resize nearest": (
+        lambda x: fn.resize(x, size=(SIDE, SIDE), roi_start=[0.1, 0.2], roi_end=[0.8, 0.9],
+                            roi_relative=True, interp_type=types.INTERP_NN),
+        PICTURE,
+    ),  # fmt: skip
+    "dilate": (lambda x: fn.experimental.dilate(x), PICTURE),
+    "erode 9": (lambda x: fn.experimental.erode(x, mask_size=9), PICTURE),
+    "median_blur 3": (lambda x: fn.experimental.median_blur(x, window_size=3), PICTURE),
+    "median_blur 5": (lambda x: fn.experimental.median_blur(x, window_size=5), PICTURE),
+    "jpeg_compression_distortion": (
+        lambda x: fn.jpeg_compression_distortion(x, quality=50),
+        PICTURE,
+    ),
     "sphere": (lambda x: fn.sphere(x), PICTURE),
     "water": (lambda x: fn.water(x), PICTURE),
     "jitter": (lambda x: fn.jitter(x), PICTURE),

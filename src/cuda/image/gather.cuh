@@ -188,13 +188,49 @@ template <int C, int STORE> struct GatherTile {
         return upper + (lower - upper) * part_y;
     }
 
+    // The bytes of a pixel of three channels and of the next one, in two words.
+    HR_MEMBER static void load_two(uint32_t *words, const uint8_t *at)
+    {
+        int shift = (int)((uintptr_t)at & 3);
+        const uint32_t *from = (const uint32_t *)(at - shift);
+        uint32_t middle = load_word(from + 1);
+        words[0] = shifted_word(load_word(from), middle, shift * 8);
+        words[1] = shifted_word(middle, shift == 3 ? load_word(from + 2) : 0, shift * 8);
+    }
+
+    // Whether load_two stays in the picture at `offset` and one row below.
+    HR_MEMBER bool is_roomy(int64_t offset) const
+    {
+        const int64_t *in = frame.gather->in;
+        int64_t end = (in[1] - 2) * p->src_stride + in[0] * 3;
+        return offset >= 3 && offset + 12 <= end;
+    }
+
+    // Of four pixels inside the picture.
+    HR_MEMBER void blend_words(uint32_t *v, const uint8_t *at, float part_x, float part_y) const
+    {
+        uint32_t upper[2], lower[2];
+        load_two(upper, at);
+        load_two(lower, at + p->src_stride);
+        channels_of(v, [&](int k) {
+            return blend(float_at(upper, k), float_at(upper, k + 3), float_at(lower, k),
+                         float_at(lower, k + 3), part_x, part_y);
+        });
+    }
+
     HR_MEMBER void pixel(uint32_t *v, int row, int column) const
     {
         const hr_gather_spec *g = frame.gather;
         GatherAxis x(positions->at[0][row][column], (int)g->in[0], g->nearest);
         GatherAxis y(positions->at[1][row][column], (int)g->in[1], g->nearest);
         bool at_edge = g->has_fill && (x.outside | y.outside);
-        const uint8_t *a = frame.to.src + y.first * p->src_stride + x.first * frame.step[0];
+        int64_t offset = y.first * p->src_stride + x.first * frame.step[0];
+        const uint8_t *a = frame.to.src + offset;
+        if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
+            if (!g->nearest && !at_edge && x.second && y.second && is_roomy(offset)) {
+                blend_words(v, a, x.part, y.part);
+                return;
+            }
         const uint8_t *b = a + (x.second ? frame.step[0] : 0);
         const uint8_t *c = a + (y.second ? p->src_stride : 0), *d = c + (b - a);
         float fill = g->fill;
