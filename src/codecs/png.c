@@ -276,7 +276,7 @@ static bool read_whole(png_reader *r)
                        r->arena);
 }
 
-static void read_picture(png_reader *r)
+static void read_image(png_reader *r)
 {
     png_structp png = r->png;
     png_set_read_fn(png, r, on_read);
@@ -312,7 +312,7 @@ static void guard(png_reader *r)
         r->info = png_create_info_struct(r->png);
     if (!r->info)
         fail(r, HR_STATUS_NO_MEMORY, "no memory for the decoder");
-    read_picture(r);
+    read_image(r);
 }
 
 static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,

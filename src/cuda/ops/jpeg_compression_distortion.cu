@@ -147,7 +147,7 @@ struct distort : part {
 };
 
 struct mix : part {
-    // A mean of the two nearest rows and columns, weighted 3 to 1; in the narrowest pictures, the
+    // A mean of the two nearest rows and columns, weighted 3 to 1; in the narrowest images, the
     // nearest sample.
     HR_DEVICE int32_t chroma(int64_t frame, int c, int32_t y, int32_t x) const
     {

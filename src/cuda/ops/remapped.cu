@@ -13,7 +13,7 @@ struct remapped_record {
     const void *src;
     const float *map_x, *map_y;
     void *dst;
-    int64_t count, plane; // pixels of the output, and bytes of a picture of the input
+    int64_t count, plane; // pixels of the output, and bytes of an image of the input
 
     HR_DEVICE void position(int64_t frame, int64_t x, int64_t y, float *at_x, float *at_y) const
     {
@@ -27,7 +27,7 @@ struct remapped_record {
         *at_y = remapped_position(&m, map_y[at]);
     }
 
-    // Pixel i from a position in the picture. DTYPE -1: any type.
+    // Pixel i from a position in the image. DTYPE -1: any type.
     template <int DTYPE, int TAPS>
     HR_DEVICE void make(const hr_remap *r, int64_t i, float x, float y) const
     {
@@ -54,7 +54,7 @@ struct remapped_record {
 
     HR_DEVICE void element(int64_t i) const
     {
-        hr_remap r = m.picture;
+        hr_remap r = m.image;
         int64_t at = i, x = op::digit(&at, m.out[0]), y = op::digit(&at, m.out[1]), frame = at;
         float at_x, at_y;
 
@@ -75,9 +75,9 @@ hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_staging *sta
     r->m = *(const hr_remapped *)c->memo;
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
-    r->count = op::count(&c->out[0]) / HR_MAX(r->m.picture.channels, 1);
-    r->plane = r->m.picture.in[1] * r->m.picture.step[1] * value_size(c->in[0].dtype);
-    HR_TRY(op::stage_list(&r->m.picture.fill, r->m.picture.channels, staging, error));
+    r->count = op::count(&c->out[0]) / HR_MAX(r->m.image.channels, 1);
+    r->plane = r->m.image.in[1] * r->m.image.step[1] * value_size(c->in[0].dtype);
+    HR_TRY(op::stage_list(&r->m.image.fill, r->m.image.channels, staging, error));
     if (r->m.matrix)
         return op::stage_list(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
     r->map_x = (const float *)c->in[1].data;
