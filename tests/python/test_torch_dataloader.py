@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace.torch.DataLoader` gives what PyTorch's DataLoader gives, for data sets as users have them."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+from headrace.torch import DataLoader  # noqa: E402
+from torch.utils import data  # noqa: E402
+from torch.utils.data import (  # noqa: E402
+    ConcatDataset,
+    DistributedSampler,
+    RandomSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.datasets import CIFAR10, MNIST, SVHN, ImageFolder  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
+
+SIZE, CROP, STD = 32, 24, 0.25
+IMAGE = v1.Compose(
+    [
+        v1.Resize(SIZE),
+        v1.CenterCrop(CROP),
+        v1.ToTensor(),
+        v1.Normalize([0.5] * 3, [STD] * 3),
+    ]
+)
+BYTES = v2.Compose([v2.Resize(SIZE), v2.CenterCrop(CROP), v2.ToImage()])
+GREY = v1.Compose([v1.Grayscale(), v1.Resize((CROP, CROP)), v1.ToTensor()])
+ARRAY = v1.Compose([v1.Resize(20), v1.ToTensor()])
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("classes")
+    for label in range(3):
+        (folder / f"c{label}").mkdir()
+        for k in range(5):
+            noise = np.random.default_rng([label, k]).integers(0, 256, (5, 6, 3), np.uint8)
+            image = Image.fromarray(noise).resize((50 + k, 40 + label), Image.Resampling.BICUBIC)
+            image.save(folder / f"c{label}" / f"{k}.png")
+    return str(folder)
+
+
+def near(got: Any, expected: Any) -> bool:
+    """Whether two batches have the same structure, types and values; pixels may differ by 1."""
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(got, torch.Tensor) or got.dtype != expected.dtype:
+            return False
+        if got.shape != expected.shape or expected.dim() < 3:
+            return torch.equal(got, expected)
+        level = 1 if got.dtype == torch.uint8 else 1 / 255 / STD + 1e-5
+        return bool((got.double() - expected.double()).abs().max() <= level)
+    if type(got) is not type(expected):
+        return False
+    if isinstance(expected, dict):
+        return got.keys() == expected.keys() and all(near(got[k], expected[k]) for k in expected)
+    if isinstance(expected, (list, tuple)):
+        return len(got) == len(expected) and all(map(near, got, expected))
+    return bool(got == expected)
+
+
+# ---- data sets, as users have them ------------------------------------------------------------------
+
+
+class SubFolder(ImageFolder):
+    """Other classes, but no other samples."""
+
+    def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
+        names, _ = super().find_classes(directory)
+        return names, {name: 10 - i for i, name in enumerate(names)}
+
+
+class WithPath(ImageFolder):
+    def __getitem__(self, index: Any) -> Any:
+        return *super().__getitem__(index), self.samples[index][0]
+
+
+class Own(data.Dataset):
+    """The usual: a list of files, an image opened by Pillow, a target; `shape` makes the sample."""
+
+    def __init__(
+        self, root: str, transform: Any, shape: Callable[[Any, int], Any] = lambda x, i: (x, i)
+    ) -> None:
+        self.files = sorted(map(str, Path(root).glob("*/*.png")))
+        self.transform, self.shape = transform, shape
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        with Image.open(self.files[index]) as opened:
+            image = opened.convert("RGB")
+        if self.transform:
+            image = self.transform(image)
+        return self.shape(image, int(index))
+
+
+class Mixed(Own):
+    """Some images are grey, and one has a palette."""
+
+    def __getitem__(self, index: int) -> Any:
+        with Image.open(self.files[index]) as opened:
+            image = opened.convert(("RGB", "RGB", "L", "P")[index % 4])
+        return self.transform(image), index
+
+
+class FromTensor(Own):
+    def __getitem__(self, index: int) -> Any:
+        pixels = np.asarray(Image.open(self.files[index]))
+        return self.transform(torch.from_numpy(pixels.copy()).permute(2, 0, 1)), index
+
+
+class Twice(Own):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.files[index]).convert("RGB")
+        return self.transform(image), self.transform(image), index
+
+
+class Mask(Own):
+    """The random numbers of the image and of its mask are the same."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, v1.Compose([v1.RandomHorizontalFlip(), IMAGE]))
+
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.files[index]).convert("RGB")
+        torch.manual_seed(index)
+        first = self.transform(image)
+        torch.manual_seed(index)
+        return first, IMAGE(v1.RandomHorizontalFlip()(image)), index
+
+
+class Later(Own):
+    """Goes on with the image after the transform."""
+
+    def __getitem__(self, index: int) -> Any:
+        image, label = super().__getitem__(index)
+        return image * 2, label
+
+
+class Lenient(Own):
+    """Would go another way if the image were no tensor."""
+
+    def __getitem__(self, index: int) -> Any:
+        image, label = super().__getitem__(index)
+        return image, label if isinstance(image, torch.Tensor) else -1.0
+
+
+class Cached(Own):
+    def __init__(self, root: str, transform: Any) -> None:
+        super().__init__(root, transform)
+        self.kept: dict[int, Any] = {}
+
+    def __getitem__(self, index: int) -> Any:
+        if index not in self.kept:
+            self.kept[index] = super().__getitem__(index)
+        return self.kept[index]
+
+
+class Named(Own):
+    """As albumentations is called."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, lambda image: {"image": IMAGE(image)})
+
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.files[index]).convert("RGB")
+        return self.transform(image=image)["image"], index
+
+
+class Joint(Own):
+    """A transform of images and targets."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root, None)
+        self.transforms = v2.Compose([v2.Resize((CROP, CROP)), v2.ToImage()])
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transforms(Image.open(self.files[index]).convert("RGB"), index)
+
+
+class Sometimes(Own):
+    """Some samples are made without the transform."""
+
+    def __getitem__(self, index: int) -> Any:
+        if index % 5 == 3:
+            return torch.zeros(3, CROP, CROP), index
+        return super().__getitem__(index)
+
+
+class Wrapped(data.Dataset):
+    """A transform for a part of another data set."""
+
+    def __init__(self, dataset: Any, transform: Any) -> None:
+        self.dataset, self.transform = dataset, transform
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        image, label = self.dataset[index]
+        return self.transform(image), label
+
+
+class Keys(data.Dataset):
+    """Indices are not numbers."""
+
+    def __getitem__(self, key: str) -> Any:
+        return torch.tensor(len(key)), key
+
+    def __len__(self) -> int:
+        return 3
+
+
+class Numbers(data.IterableDataset):
+    def __init__(self, end: int) -> None:
+        self.begin, self.end, self.step = 0, end, 1
+
+    def __iter__(self) -> Iterator[Any]:
+        for number in range(self.begin, self.end, self.step):
+            yield torch.tensor([number, number * 2]), number
+
+    def __len__(self) -> int:
+        return self.end
+
+
+def split_numbers(worker: int) -> None:
+    info = data.get_worker_info()
+    assert info is not None
+    info.dataset.begin, info.dataset.step = worker, info.num_workers  # type: ignore[attr-defined]
+
+
+def set_factor(worker: int) -> None:
+    info = data.get_worker_info()
+    assert info is not None and isinstance(info.dataset, Own)
+    info.dataset.shape = lambda x, i: (x, i * 100)  # type: ignore[method-assign]
+
+
+def in_memory(base: Any, transform: Any, **members: Any) -> Any:
+    """A data set of torchvision without its files."""
+    made = base.__new__(base)
+    made.transform, made.target_transform = transform, None
+    for name, value in members.items():
+        setattr(made, name, value)
+    return made
+
+
+def cifar(transform: Any, base: Any = CIFAR10) -> Any:
+    pixels = np.random.default_rng(5).integers(0, 256, (13, 32, 32, 3), np.uint8)
+    return in_memory(base, transform, data=pixels, targets=[i % 10 for i in range(13)])
+
+
+def mnist() -> Any:
+    pixels = torch.randint(0, 256, (11, 28, 28), dtype=torch.uint8)
+    return in_memory(MNIST, ARRAY, data=pixels, targets=torch.arange(11))
+
+
+def svhn() -> Any:
+    pixels = np.random.default_rng(6).integers(0, 256, (9, 3, 32, 32), np.uint8)
+    return in_memory(SVHN, ARRAY, data=pixels, labels=np.arange(9))
+
+
+def table() -> Any:
+    return TensorDataset(torch.arange(26.0).reshape(13, 2), torch.arange(13))
+
+
+def triple(samples: Any) -> Any:
+    images, labels = zip(*samples)
+    return {"images": torch.stack(images), "triple": torch.tensor(labels) * 3}
+
+
+def ragged(samples: Any) -> Any:
+    return tuple(zip(*samples))
+
+
+def boxes(image: Any, i: int) -> Any:
+    return image, {"boxes": torch.arange(4.0 * (i % 3)).reshape(-1, 4), "id": i}
+
+
+Pair = collections.namedtuple("Pair", "image label")
+
+
+@dataclasses.dataclass
+class Case:
+    """A script: its data set and the arguments of its loader, and which way that must be."""
+
+    name: str
+    way: str
+    dataset: Callable[[str], Any]
+    more: dict[str, Any] = dataclasses.field(default_factory=dict)
+    lazy: Callable[[Any], dict[str, Any]] = lambda dataset: {}
+
+    def arguments(self, dataset: Any) -> dict[str, Any]:
+        given = {**self.more, **self.lazy(dataset)}
+        return given if "batch_sampler" in given else {"batch_size": 4, **given}
+
+
+def folder(root: str) -> Any:
+    return ImageFolder(root, IMAGE)
+
+
+def own(root: str) -> Any:
+    return Own(root, IMAGE)
+
+
+def seeded_generator(dataset: Any) -> dict[str, Any]:
+    return {"shuffle": True, "generator": torch.Generator().manual_seed(8)}
+
+
+SHUFFLED = {"shuffle": True}
+CASES = [
+    Case("ImageFolder", "files", folder),
+    Case("ImageFolder, shuffled", "files", folder, {"shuffle": True, "num_workers": 2}),
+    Case("ImageFolder, a generator", "files", folder, {}, seeded_generator),
+    Case("ImageFolder, drop_last", "files", folder, {"drop_last": True, "shuffle": True}),
+    Case("ImageFolder, tensors of bytes", "files", lambda root: ImageFolder(root, BYTES)),
+    Case("a subclass of ImageFolder", "files", lambda root: SubFolder(root, IMAGE)),
+    Case("one with __getitem__", "workers", lambda root: WithPath(root, IMAGE), {"num_workers": 2}),
+    Case("target_transform", "files", lambda r: ImageFolder(r, IMAGE, lambda y: [y, float(y)])),
+    Case("no transform", "python", lambda root: ImageFolder(root), {"collate_fn": len}),
+    Case("own, (image, int)", "workers", own, {"shuffle": True, "num_workers": 2}),
+    Case("own, no workers", "workers", own, SHUFFLED),
+    Case("own, persistent", "workers", own, {"num_workers": 1, "persistent_workers": True}),
+    Case("own, a dict", "workers", lambda r: Own(r, IMAGE, lambda x, i: {"x": x, "id": str(i)})),
+    Case("own, a named tuple", "workers", lambda root: Own(root, IMAGE, Pair)),
+    Case("own, regression", "workers", lambda root: Own(root, IMAGE, lambda x, i: (x, i / 7))),
+    Case(
+        "own, one-hot",
+        "workers",
+        lambda root: Own(root, IMAGE, lambda x, i: (x, torch.eye(15)[i])),
+        {"num_workers": 2},
+    ),
+    Case("own, the image alone", "workers", lambda root: Own(root, IMAGE, lambda x, i: x)),
+    Case("own, worker_init_fn", "workers", own, {"num_workers": 2, "worker_init_fn": set_factor}),
+    Case("own, collate_fn", "workers", own, {"num_workers": 2, "collate_fn": triple}),
+    Case(
+        "detection",
+        "workers",
+        lambda root: Own(root, v1.Compose([v1.Resize(SIZE), v1.ToTensor()]), boxes),
+        {"collate_fn": ragged, "num_workers": 1, "shuffle": True},
+    ),
+    Case("images of several modes", "workers", lambda root: Mixed(root, GREY), {"num_workers": 2}),
+    Case(
+        "images as tensors",
+        "workers",
+        lambda r: FromTensor(
+            r, v2.Compose([v2.Resize((CROP, CROP)), v2.ToDtype(torch.float32, True)])
+        ),
+    ),
+    Case(
+        "a function first",
+        "workers",
+        lambda r: Own(r, v1.Compose([v1.Lambda(lambda x: x.rotate(90)), v1.Resize(SIZE), IMAGE])),
+        {"num_workers": 2},
+    ),
+    Case(
+        "a function last",
+        "python",
+        lambda root: Own(root, v1.Compose([IMAGE, v1.Lambda(lambda x: x.abs())])),
+        {"num_workers": 2},
+    ),
+    Case(
+        "a part with a transform",
+        "workers",
+        lambda r: Wrapped(Subset(ImageFolder(r), [3, 1, 8]), IMAGE),
+    ),
+    Case("some without", "workers", lambda root: Sometimes(root, IMAGE), {"num_workers": 2}),
+    Case("two views", "python", lambda root: Twice(root, IMAGE)),
+    Case("an image and its mask", "python", Mask, {"num_workers": 1}),
+    Case("work after the transform", "python", lambda root: Later(root, IMAGE)),
+    Case("code that asks for tensors", "python", lambda root: Lenient(root, IMAGE)),
+    Case("kept samples", "python", lambda root: Cached(root, IMAGE)),
+    Case("a call with names", "python", Named),
+    Case("a transform of pairs", "python", Joint),
+    Case("tensors", "rows", lambda root: table(), {"shuffle": True, "num_workers": 2}),
+    Case("a subset of tensors", "rows", lambda root: Subset(table(), [5, 1, 12, 0, 3]), SHUFFLED),
+    Case("tensors, collate_fn", "python", lambda root: table(), {"collate_fn": ragged}),
+    Case("a list", "python", lambda root: list(range(11)), SHUFFLED),
+    Case("keys", "python", lambda root: Keys(), {"sampler": ["a", "ccc", "bb"]}),
+    Case("Subset", "files", lambda root: Subset(folder(root), [7, 2, 2, 14, 0]), SHUFFLED),
+    Case(
+        "ConcatDataset",
+        "files",
+        lambda r: ConcatDataset([folder(r), SubFolder(r, IMAGE)]),
+        SHUFFLED,
+    ),
+    Case(
+        "of several transforms",
+        "python",
+        lambda r: ConcatDataset([folder(r), ImageFolder(r, v1.Compose([IMAGE]))]),
+    ),
+    Case(
+        "of several kinds", "workers", lambda r: ConcatDataset([folder(r), Own(r, IMAGE)]), SHUFFLED
+    ),
+    Case("random_split", "files", lambda root: random_split(folder(root), [9, 6])[0], SHUFFLED),
+    Case("CIFAR10", "arrays", lambda root: cifar(ARRAY), {"shuffle": True, "num_workers": 2}),
+    Case("MNIST", "arrays", lambda root: mnist(), SHUFFLED),
+    Case("SVHN", "arrays", lambda root: svhn(), SHUFFLED),
+    Case("a part of CIFAR10", "arrays", lambda root: random_split(cifar(ARRAY), [10, 3])[1]),
+    Case("a sampler", "files", folder, {"sampler": [3, 14, 3, 0, 9]}),
+    Case("batch_size=None", "files", folder, {"batch_size": None, "sampler": [3, 14, 0]}),
+    Case("own, batch_size=None", "workers", own, {"batch_size": None, "shuffle": True}),
+    Case("batch_sampler", "files", folder, {"batch_sampler": [[3], [14, 3, 0, 9, 9], [1, 2]]}),
+    Case(
+        "WeightedRandomSampler",
+        "files",
+        folder,
+        {},
+        lambda dataset: {"sampler": WeightedRandomSampler([1, 5, 1] * 5, 20)},
+    ),
+    Case(
+        "SubsetRandomSampler",
+        "workers",
+        own,
+        {"num_workers": 1},
+        lambda dataset: {"sampler": SubsetRandomSampler([1, 4, 5, 6, 13])},
+    ),
+    Case(
+        "RandomSampler with replacement",
+        "files",
+        folder,
+        {},
+        lambda dataset: {"sampler": RandomSampler(dataset, True, 9, torch.Generator())},
+    ),
+    Case(
+        "DistributedSampler",
+        "files",
+        folder,
+        {"drop_last": True},
+        lambda dataset: {"sampler": DistributedSampler(dataset, 2, 1)},
+    ),
+    Case("IterableDataset", "python", lambda root: Numbers(10), {"drop_last": True}),
+    Case(
+        "IterableDataset, worker_init_fn",
+        "python",
+        lambda root: Numbers(10),
+        {"num_workers": 2, "worker_init_fn": split_numbers},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_batches_are_those_of_pytorch(case: Case, root: str) -> None:
+    """Two epochs each. Without the way that is expected, a case would compare PyTorch with itself."""
+    batches = {}
+    for kind in (data.DataLoader, DataLoader):
+        torch.manual_seed(11)
+        dataset = case.dataset(root)
+        loader = kind(dataset, **case.arguments(dataset))
+        batches[kind] = [list(loader) for _ in range(2)], len(loader)
+        if kind is DataLoader:
+            assert loader.explain().way == case.way, str(loader.explain())
+    got, expected = batches[DataLoader], batches[data.DataLoader]
+    assert expected[0][0]
+    assert near(got, expected)
