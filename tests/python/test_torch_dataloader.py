@@ -6,6 +6,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import gc
+import inspect
+import pickle
+import random
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ from torch.utils.data import (  # noqa: E402
     ConcatDataset,
     DistributedSampler,
     RandomSampler,
+    SequentialSampler,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
@@ -471,3 +477,305 @@ def test_batches_are_those_of_pytorch(case: Case, root: str) -> None:
     got, expected = batches[DataLoader], batches[data.DataLoader]
     assert expected[0][0]
     assert near(got, expected)
+
+
+# ---- what is not a batch ----------------------------------------------------------------------------
+
+
+def test_signature_and_attributes_are_those_of_pytorch(root: str) -> None:
+    theirs = inspect.signature(data.DataLoader.__init__).parameters
+    ours = inspect.signature(DataLoader.__init__).parameters
+    shown = [(p.name, p.kind, p.default) for p in ours.values()]
+    assert [(p.name, p.kind, p.default) for p in theirs.values() if p.name in ours] == shown
+    given = {
+        "batch_size": 4,
+        "num_workers": 2,
+        "drop_last": True,
+        "timeout": 9,
+        "prefetch_factor": 3,
+    }
+    given |= {"persistent_workers": True, "multiprocessing_context": "fork", "collate_fn": triple}
+    given |= {"generator": torch.Generator(), "worker_init_fn": set_factor, "in_order": False}
+    expected = data.DataLoader(folder(root), shuffle=True, **given)
+    got = DataLoader(folder(root), shuffle=True, **given)
+    assert isinstance(got, data.DataLoader)
+    for name in (*given, "pin_memory", "pin_memory_device"):
+        assert getattr(got, name) == getattr(expected, name), name
+    assert type(got.sampler) is RandomSampler and type(got.batch_sampler) is data.BatchSampler
+    assert len(got) == len(expected) == 3 and len(iter(got)) == 3
+    with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader"):
+        got.batch_size = 5
+
+
+WRONG: list[dict[str, Any]] = [
+    {"num_workers": -1},
+    {"timeout": -1},
+    {"prefetch_factor": 2},
+    {"num_workers": 1, "prefetch_factor": -2},
+    {"persistent_workers": True},
+    {"multiprocessing_context": "fork"},
+    {"num_workers": 1, "multiprocessing_context": "none"},
+    {"num_workers": 1, "multiprocessing_context": 3},
+    {"sampler": [1], "shuffle": True},
+    {"batch_sampler": [[1]], "batch_size": 2},
+    {"batch_sampler": [[1]], "drop_last": True},
+    {"batch_size": None, "drop_last": True},
+    {"batch_size": 0},
+    {"batch_size": 2, "sizes": 1},
+]
+
+
+@pytest.mark.parametrize("given", WRONG, ids=str)
+def test_mistakes_get_the_messages_of_pytorch(given: dict[str, Any], root: str) -> None:
+    refused = []
+    for kind in (data.DataLoader, DataLoader):
+        with pytest.raises(Exception) as error:
+            kind(folder(root), **given)
+        refused.append((error.type, str(error.value)))
+    assert refused[0] == refused[1]
+
+
+@pytest.mark.parametrize(
+    "given", [{"sampler": [1]}, {"batch_sampler": [[1]]}, {"shuffle": True}], ids=str
+)
+def test_mistakes_with_iterable_data_sets(given: dict[str, Any]) -> None:
+    for kind in (data.DataLoader, DataLoader):
+        with pytest.raises(
+            ValueError, match="DataLoader with IterableDataset: expected unspecified"
+        ):
+            kind(Numbers(3), **given)
+
+
+def random_images(root: str) -> Any:
+    return ImageFolder(
+        root, v1.Compose([v1.RandomResizedCrop(CROP), v1.ColorJitter(0.5), v1.ToTensor()])
+    )
+
+
+RESUMED: dict[str, tuple[Callable[[str], Any], dict[str, Any]]] = {
+    "files": (random_images, {"shuffle": True}),
+    "files, a generator": (random_images, {"shuffle": True, "generator": True}),
+    "workers": (
+        lambda root: Own(root, random_images(root).transform),
+        {"shuffle": True, "num_workers": 2},
+    ),
+    "python": (lambda root: list(range(15)), {"shuffle": True, "num_workers": 1}),
+    "rows": (lambda root: table(), {"sampler": "weights"}),
+    "iterable": (lambda root: Numbers(15), {"num_workers": 1}),
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize("taken", [0, 2])
+def test_a_state_continues_the_epoch(name: str, taken: int, root: str) -> None:
+    """Exactly, with its random transforms, in a process with other random numbers; and then the next epoch."""
+    make, given = RESUMED[name]
+
+    def loader() -> DataLoader:
+        more = dict(given)
+        dataset = make(root)
+        if more.get("generator"):
+            more["generator"] = torch.Generator().manual_seed(int(torch.randint(1000, ())))
+        if more.get("sampler"):
+            more["sampler"] = WeightedRandomSampler([1.0, 2.0] * 6 + [1.0], 12)
+        return DataLoader(dataset, 3, **more)
+
+    torch.manual_seed(21)
+    first = loader()
+    list(first)
+    running = iter(first)
+    for _ in range(taken):
+        next(running)
+    state = pickle.loads(pickle.dumps(first.state_dict()))
+    rest = list(running)
+    assert len(rest) == len(first) - taken
+    torch.manual_seed(22)
+    second = loader()
+    second.load_state_dict(state)
+    assert pickle.dumps(second.state_dict()) == pickle.dumps(state)
+    before = torch.get_rng_state()
+    got = iter(second)
+    if taken:
+        assert torch.equal(torch.get_rng_state(), before)
+    got = list(got)
+    assert len(got) == len(rest)
+    if taken:
+        assert exactly(got, rest)
+    if "generator" in given:
+        assert exactly([labels for _, labels in second], [labels for _, labels in first])
+
+
+def exactly(got: Any, expected: Any) -> bool:
+    if isinstance(expected, torch.Tensor):
+        return torch.equal(got, expected)
+    if isinstance(expected, (list, tuple)):
+        return len(got) == len(expected) and all(map(exactly, got, expected))
+    return bool(got == expected)
+
+
+def test_a_state_after_an_epoch_is_the_next_epoch(root: str) -> None:
+    loader = DataLoader(folder(root), 4, shuffle=True, generator=torch.Generator().manual_seed(1))
+    list(loader)
+    state = loader.state_dict()
+    expected = [labels for _, labels in loader]
+    again = DataLoader(folder(root), 4, shuffle=True, generator=torch.Generator())
+    again.load_state_dict(state)
+    assert exactly([labels for _, labels in again], expected)
+    with pytest.raises(ValueError, match="This is not a state of a headrace.torch.DataLoader"):
+        again.load_state_dict({"_num_yielded": 3})
+    with pytest.raises(ValueError, match="another number of generators"):
+        DataLoader(folder(root), 4).load_state_dict(state)
+
+
+@pytest.mark.parametrize("more", [{}, {"num_workers": 2, "persistent_workers": True}], ids=str)
+@pytest.mark.parametrize("kind", [ImageFolder, WithPath])
+def test_random_transforms_follow_the_seed(kind: Any, more: dict[str, Any], root: str) -> None:
+    """They repeat with PyTorch's seed, and differ between epochs."""
+    transform = v1.Compose([v1.RandomResizedCrop(CROP), v1.ToTensor()])
+
+    def epochs() -> list[Any]:
+        torch.manual_seed(4)
+        loader = DataLoader(kind(root, transform), 5, **more)
+        assert loader.explain().way in ("files", "workers")
+        return [torch.cat([batch[0] for batch in loader]) for _ in range(2)]
+
+    first, second = epochs(), epochs()
+    assert all(map(torch.equal, first, second))
+    assert not torch.equal(*first)
+
+
+def test_another_transform_is_compiled_anew(root: str) -> None:
+    """One that takes the place of the old one, and one that is altered."""
+    dataset = folder(root)
+    loader = DataLoader(dataset, 15)
+    assert next(iter(loader))[0].shape == (15, 3, CROP, CROP)
+    dataset.transform = v1.Compose([v1.CenterCrop(9), v1.ToTensor()])
+    assert next(iter(loader))[0].shape == (15, 3, 9, 9)
+    dataset.transform.transforms[0].size = (7, 5)
+    assert next(iter(loader))[0].shape == (15, 3, 7, 5)
+    assert near(next(iter(loader)), next(iter(data.DataLoader(dataset, 15))))
+
+
+class FlipsLater(Own):
+    """Python flips some images after the transform, which goes wrong with anything but a tensor."""
+
+    def __getitem__(self, index: int) -> Any:
+        image, label = super().__getitem__(index)
+        if index and random.random() < 0.3:
+            image, label = image.flip(-1), label + 100
+        return image, label
+
+
+def test_what_differs_from_the_first_sample_runs_as_it_is(root: str) -> None:
+    """With the random numbers that it would have had."""
+    batches = []
+    for kind in (data.DataLoader, DataLoader):
+        random.seed(6)
+        loader = kind(FlipsLater(root, IMAGE), 2)
+        batches.append(list(loader))
+        if kind is DataLoader:
+            assert loader.explain().way == "workers"
+    assert near(*batches)
+    assert any(label > 99 for _, labels in batches[0] for label in labels)
+
+
+def test_a_data_set_keeps_its_transform(root: str) -> None:
+    dataset = WithPath(root, IMAGE)
+    running = iter(DataLoader(dataset, 4))
+    next(running)
+    assert dataset.transform is IMAGE and dataset.transforms.transform is IMAGE
+    assert isinstance(dataset[0][0], torch.Tensor)
+
+
+class Broken(Own):
+    def __getitem__(self, index: int) -> Any:
+        if index == 9:
+            raise KeyError("sample 9")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_errors_of_a_data_set_come_in_order(workers: int, root: str) -> None:
+    taken = 0
+    with pytest.raises(KeyError, match="sample 9"):
+        for _ in DataLoader(Broken(root, IMAGE), 2, num_workers=workers):
+            taken += 1
+    assert taken == 4
+
+
+def test_a_file_that_is_missing_is_named(root: str) -> None:
+    dataset = folder(root)
+    dataset.samples[5] = (dataset.samples[5][0] + ".gone", 1)
+    running = iter(DataLoader(dataset, 3))
+    next(running)
+    with pytest.raises(RuntimeError, match=r"0\.png\.gone"):
+        next(running)
+
+
+def test_loops_that_end_early_and_loops_at_once(root: str) -> None:
+    loader = DataLoader(folder(root), 4)
+    whole = list(loader)
+    for _ in loader:
+        break
+    pairs = list(zip(loader, loader))
+    assert all(near(list(pair), [batch, batch]) for pair, batch in zip(pairs, whole))
+    assert len(pairs) == len(whole) == 4
+
+
+def test_explain_names_the_way_and_the_reasons(root: str) -> None:
+    text = str(
+        DataLoader(folder(root), num_workers=2, worker_init_fn=print, collate_fn=len).explain()
+    )
+    assert "way       files: the engine reads the files of ImageFolder" in text
+    assert "compiled  CenterCrop" in text
+    assert "num_workers=2 is a number of threads" in text and "worker_init_fn is not called" in text
+    assert "collate_fn runs in this process" in text
+    text = str(DataLoader(Subset(Mask(root), [1])).explain())
+    assert text.startswith(
+        "way       python: a DataLoader of PyTorch makes the batches of Subset of Mask"
+    )
+    assert "because   its code sets the seeds or states of random numbers" in text
+    lambdas = v1.Compose([v1.Lambda(lambda x: x), IMAGE])
+    text = str(DataLoader(ImageFolder(root, lambdas), num_workers=1).explain())
+    assert text.startswith("way       workers: ") and "Python    Lambda" in text
+
+
+def test_processes_read_shards(root: str, tmp_path: Path) -> None:
+    """Without a sampler; with one, as the sampler says."""
+    dist = torch.distributed
+    dist.init_process_group(
+        "gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1
+    )
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dist, "get_world_size", lambda group=None: 3)
+            patch.setattr(dist, "get_rank", lambda group=None: 1)
+            with pytest.warns(UserWarning, match="shard 1 of 3 is read"):
+                loader = DataLoader(own(root), 2, shuffle=True)
+            sampler = DistributedSampler(own(root), 3, 1, shuffle=True)
+            for epoch in range(2):
+                sampler.set_epoch(epoch)
+                expected = list(sampler)
+                assert [label for _, labels in loader for label in labels.tolist()] == expected
+            assert len(loader) == 3 and "shard 1 of 3 is read" in str(loader.explain())
+            every = DataLoader(own(root), 2, sampler=SequentialSampler(own(root)))
+            assert len(every) == 8 and not every.explain().notices
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("case", ["files", "workers"])
+def test_a_loader_goes_without_the_garbage_collector(case: str, root: str) -> None:
+    """Otherwise PyTorch waits seconds for each worker, whose queues may have gone first."""
+    gc.disable()
+    try:
+        dataset = folder(root) if case == "files" else own(root)
+        loader = DataLoader(dataset, 4, num_workers=1, persistent_workers=True)
+        for _ in range(2):
+            list(loader)
+        next(iter(loader))
+        below = weakref.ref(loader._below)
+        del loader
+        assert below() is None
+    finally:
+        gc.enable()

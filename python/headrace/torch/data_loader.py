@@ -93,8 +93,8 @@ class DataLoader(data.DataLoader[Any]):
             **({} if in_order else {"in_order": False}),
         )
         self._plan: Plan | None = None
+        self._how: Any = None  # for which arguments it was made
         self._below: data.DataLoader[Any] | None = None
-        self._order = Order(self._index_sampler)
         self._epoch: Epoch | None = None  # of the newest loop
         self._number = 0  # of the next one
         self._reused = 0  # how often workers were
@@ -123,7 +123,7 @@ class DataLoader(data.DataLoader[Any]):
             begun, taken = state["generators"], state["taken"]
             below = self._resumed(loader, begun, taken)
         batches = self._batches(plan, below, None if state is None else state["pipeline"])
-        self._epoch = Epoch(batches, number, begun, taken, self.__len__)
+        self._epoch = Epoch(batches, number, begun, taken, self._index_sampler)
         return self._epoch
 
     def _batches(self, plan: Plan, below: Any, restored: dict[str, Any] | None) -> Iterator[Any]:
@@ -132,15 +132,12 @@ class DataLoader(data.DataLoader[Any]):
         size = self.batch_size or getattr(self.batch_sampler, "batch_size", None) or 1
         seed = (int(below._base_seed) + self._reused) & LARGEST_SEED
         return Transformed(
-            below, plan, size, threads(self.num_workers), seed, self._finish, restored
+            below, plan, size, threads(self.num_workers), seed, self._finish(), restored
         )
 
-    def _finish(self, batch: Any) -> Any:
-        if not self._auto_collation:
-            batch = batch[0]
-        if not self._collates():
-            batch = self.collate_fn(batch)
-        return pinned(batch) if self.pin_memory else batch
+    def _finish(self) -> Finish:
+        collate = None if self._collates() else self.collate_fn
+        return Finish(self._auto_collation, collate, self.pin_memory)
 
     def _collates(self) -> bool:
         """Whether batches are collated by PyTorch's own function."""
@@ -151,7 +148,7 @@ class DataLoader(data.DataLoader[Any]):
         if self._below is not None and self.persistent_workers:
             self._reused += 1
             return self._below
-        self._reused = 0
+        self._reused, self._order = 0, Order(self._index_sampler)
         given: dict[str, Any] = {"generator": self.generator, "collate_fn": self.collate_fn}
         given |= {"timeout": 0 if plan.in_process and self.num_workers else self.timeout}
         if plan.kind is None:
@@ -188,8 +185,9 @@ class DataLoader(data.DataLoader[Any]):
 
     def _planned(self) -> Plan:
         """The plan, made anew if the transform has changed."""
-        plan = self._plan
-        if plan is None or not same(plan.signature, signature(self.dataset)):
+        plan, how = self._plan, (self.num_workers, self._collates())
+        if plan is None or how != self._how or not same(plan.signature, signature(self.dataset)):
+            self._how = how
             workers = {k: v for k, v in self._workers(True).items() if k in _TRIED}
             plan = seeded((0,), choose, self.dataset, self._collates(), workers)
             assert plan is not None
@@ -301,16 +299,40 @@ class DataLoader(data.DataLoader[Any]):
             torch.set_rng_state(default)
 
 
+@dataclasses.dataclass
+class Finish:
+    """Makes what the user gets. It does not refer to the loader, which would be a circle then.
+
+    Attributes:
+        several: there is a batch, not a single sample in a list.
+        collate: collates the samples; None: they are collated already.
+        pin: copies to pinned memory.
+    """
+
+    several: bool
+    collate: Callable[[Any], Any] | None
+    pin: bool
+
+    def __call__(self, batch: Any) -> Any:
+        batch = batch if self.several else batch[0]
+        batch = self.collate(batch) if self.collate else batch
+        return pinned(batch) if self.pin else batch
+
+
 class Order:
-    """The indices for the DataLoader below: an epoch of the sampler's, or `left`, once."""
+    """The indices for the DataLoader below: an epoch of the sampler's, or once what is `left`."""
 
     def __init__(self, sampler: Iterable[Any]) -> None:
         self._sampler = sampler
         self.left: Iterator[Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
+        return iter(self._sampler) if self.left is None else self._rest()
+
+    def _rest(self) -> Iterator[Any]:
+        """Takes `left` only when it is needed: PyTorch asks for two iterators and uses one."""
         left, self.left = self.left, None
-        return iter(self._sampler) if left is None else left
+        yield from left or ()
 
 
 class Single:

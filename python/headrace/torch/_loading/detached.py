@@ -9,11 +9,15 @@ transform. Whatever does not go as it did with the first sample runs as the user
 from __future__ import annotations
 
 import contextlib
+import os
+import random
 import sys
+import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
@@ -83,38 +87,46 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 class Capture:
-    """Takes the place of a transform. Keeps an image for the pipeline after the first transforms."""
+    """Takes the place of a transform: keeps images for the pipeline, which needs them of one kind.
 
-    def __init__(self, transform: Any, first: list[Any], kind: Kind | None) -> None:
-        self._transform, self._first, self.kind = transform, first, kind
+    Args:
+        first: the transforms that Python runs in any case.
+        rest: those of the pipeline. Python runs them if an image is of another kind.
+    """
+
+    def __init__(
+        self, transform: Any, first: list[Any], rest: list[Any], kind: Kind | None
+    ) -> None:
+        self._transform, self._first, self._rest, self._kind = transform, first, rest, kind
         self.calls = 0
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_transform":
+        if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._transform, name)
 
-    def __call__(self, *images: Any, **named: Any) -> Any:
-        if named or len(images) != 1:
-            self.calls = 2
-            return self._transform(*images, **named)
+    def __call__(self, image: Any, /) -> Pending:
         self.calls += 1
-        (image,) = images
-        if kind_of(image) is None or self.kind is None:
-            return Pending(None, self._transform(image))
         for part in self._first:
             image = part(image)
-        if kind_of(image) != self.kind:
-            raise Attached("the image is of another kind than the first one")
-        return Pending(array_of(image))
+        if kind_of(image) == self._kind:
+            return Pending(array_of(image))
+        for part in self._rest:
+            image = part(image)
+        return Pending(None, image)
 
 
 class Detached(Dataset[Any]):
-    """A view of a data set: its samples with the images as far as the first transforms make them."""
+    """A view of a data set: its samples with the images as far as the first transforms make them.
 
-    def __init__(self, dataset: Any, transform: Any, first: list[Any], kind: Kind) -> None:
-        self.dataset = dataset
-        self._transform, self._first, self.kind = transform, first, kind
+    A batch that does not come with one image per sample is made as the data set makes it.
+    """
+
+    def __init__(
+        self, dataset: Any, transform: Any, first: list[Any], rest: list[Any], kind: Kind
+    ) -> None:
+        self.dataset, self.kind = dataset, kind
+        self._capture = (transform, first, rest, kind)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -128,30 +140,45 @@ class Detached(Dataset[Any]):
             return self._made(lambda: many(indices))
         return self._made(lambda: [self.dataset[index] for index in indices])
 
-    def _made(self, make: Any) -> Any:
-        capture = Capture(self._transform, self._first, self.kind)
-        states = torch.get_rng_state()
+    def _made(self, make: Callable[[], Any]) -> Any:
+        capture = Capture(*self._capture)
+        states = torch.get_rng_state(), random.getstate(), np.random.get_state()
         with contextlib.suppress(Exception), swapped(self.dataset, capture):
             samples = make()
             found = [len(pending(sample)) for sample in samples]
             if capture.calls == len(found) and all(count == 1 for count in found):
                 return samples
-        torch.set_rng_state(states)
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+        np.random.set_state(states[2])
         return make()
+
+
+# Held while a data set has a capture: two loaders in two threads may have the same data set.
+_swapping = threading.RLock()
+
+
+def _forked() -> None:
+    global _swapping
+    _swapping = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 @contextlib.contextmanager
 def swapped(dataset: Any, capture: Capture) -> Iterator[None]:
     """Within it, the data set calls `capture` instead of its transform."""
-    found = holders(dataset)
-    old = [getattr(holder, name) for holder, name in found]
-    try:
-        for holder, name in found:
-            setattr(holder, name, capture)
-        yield
-    finally:
-        for (holder, name), transform in zip(found, old):
-            setattr(holder, name, transform)
+    with _swapping:
+        found = holders(dataset)
+        old = [getattr(holder, name) for holder, name in found]
+        try:
+            for holder, name in found:
+                setattr(holder, name, capture)
+            yield
+        finally:
+            for (holder, name), transform in zip(found, old):
+                setattr(holder, name, transform)
 
 
 class WorkerInit:
@@ -185,33 +212,38 @@ def detach(dataset: Any, workers: dict[str, Any]) -> tuple[Detached, Any, tuple[
     try:
         if len(dataset) == 0:
             raise Attached("it is empty")
-        seen = _seen(Trial(dataset, transform), workers)
-        if isinstance(seen, str):
-            raise Attached(seen)
+        parts = flat(transform)
+        seen = _seen(Trial(dataset, transform, [], parts), workers)
         steps = analyse(transform, seen)
         last = max((i + 1 for i, step in enumerate(steps) if not step.compiled), default=0)
-        parts = flat(transform)
-        if last == len(parts):
+        first, rest = parts[:last], parts[last:]
+        if not rest:
             raise Attached("none of its last transforms is compiled")
-        if last:
-            seen = _seen(Trial(dataset, transform, parts[:last]), workers)
-            if isinstance(seen, str):
-                raise Attached(seen)
-            analyse(parts[last:], seen)
+        if first:
+            seen = _seen(Trial(dataset, transform, first, rest), workers)
+            analyse(rest, seen)
     except Attached:
         raise
     except Exception as error:
         raise Attached(f"{type(error).__name__} when it was tried: {error}") from None
-    return Detached(dataset, transform, parts[:last], seen), parts[last:], steps
+    return Detached(dataset, transform, first, rest, seen), rest, steps
 
 
-def _seen(trial: Trial, workers: dict[str, Any]) -> Kind | str:
-    """What came of a trial, in a worker if there are to be any."""
-    if not workers["num_workers"]:
-        return seeded((0,), trial.__getitem__, 0)
-    given = {**workers, "num_workers": 1, "generator": torch.Generator()}
-    loader: DataLoader[Any] = DataLoader(trial, batch_size=None, sampler=[0], **given)
-    return next(iter(loader))  # type: ignore[no-any-return]
+def _seen(trial: Trial, workers: dict[str, Any]) -> Kind:
+    """What came of a trial, in a worker if there are to be any.
+
+    Raises:
+        Attached: the transform has to stay.
+    """
+    if workers["num_workers"]:
+        given = {**workers, "num_workers": 1, "generator": torch.Generator()}
+        loader: DataLoader[Any] = DataLoader(trial, batch_size=None, sampler=[0], **given)
+        (seen,) = loader
+    else:
+        seen = seeded((0,), trial.__getitem__, 0)
+    if isinstance(seen, str):
+        raise Attached(seen)
+    return seen  # type: ignore[no-any-return]
 
 
 class Trial(Dataset[Any]):
@@ -220,39 +252,39 @@ class Trial(Dataset[Any]):
     `trial[index]` is what the transform gets, after the first transforms, or why it stays.
     """
 
-    def __init__(self, dataset: Any, transform: Any, first: list[Any] | None = None) -> None:
-        self.dataset, self._transform, self._first = dataset, transform, first or []
+    def __init__(self, dataset: Any, transform: Any, first: list[Any], rest: list[Any]) -> None:
+        self.dataset, self._capture = dataset, (transform, first, rest)
 
     def __getitem__(self, index: Any) -> Kind | str:
         plain = self.dataset[index]
-        seen: list[Any] = []
-        capture = _Trial(self._transform, self._first, seen)
-        state = torch.initial_seed()
+        seed, capture = torch.initial_seed(), _Trial(*self._capture)
         with swapped(self.dataset, capture):
             sample = self.dataset[index]
-        if capture.calls != 1 or len(seen) != 1:
-            return f"its code calls the transform {capture.calls} times for a sample, or not with an image"
-        if seen[0] is None:
+        if capture.calls != 1:
+            return f"its code calls the transform {capture.calls} times for a sample"
+        if capture.seen is None:
             return "the transform gets something else than an RGB or grey image of 8 bits"
-        if torch.initial_seed() != state:
+        if torch.initial_seed() != seed:
             return "its code sets the seed of random numbers"
-        if not alike(sample, plain):
+        if len(pending(sample)) != 1 or not alike(sample, plain):
             return "its code goes on with the image after the transform"
-        return seen[0]  # type: ignore[no-any-return]
+        return capture.seen
 
 
 class _Trial(Capture):
-    def __init__(self, transform: Any, first: list[Any], seen: list[Any]) -> None:
-        super().__init__(transform, first, None)
-        self._seen = seen
+    """Python runs all transforms, but `seen` is what the pipeline would get."""
 
-    def __call__(self, *images: Any, **named: Any) -> Any:
-        if not named and len(images) == 1:
-            image = images[0]
-            for part in self._first if kind_of(image) else []:
-                image = part(image)
-            self._seen.append(kind_of(image))
-        return super().__call__(*images, **named)
+    def __init__(self, transform: Any, first: list[Any], rest: list[Any]) -> None:
+        super().__init__(transform, [], first + rest, None)
+        self._before, self.seen = first, None
+
+    def __call__(self, image: Any, /) -> Pending:
+        before = image
+        for part in self._before:
+            before = part(before)
+        self.seen = kind_of(before)
+        self.calls += 1
+        return Pending(None, self._transform(image))
 
 
 def alike(sample: Any, plain: Any) -> bool:

@@ -66,12 +66,14 @@ class Transformed:
         while self._end is None and len(self._waiting) < self._depth:
             try:
                 self._feed(next(self._below))
-            except Exception as error:
-                self._end = error
+            except Exception as error:  # without this frame, which would be a circle
+                self._end = error.with_traceback(error.__traceback__.tb_next)  # type: ignore[union-attr]
         if not self._waiting:
-            assert self._end is not None
-            error, self._end = self._end, None
-            raise error
+            end, self._end = self._end, None
+            try:
+                raise end or StopIteration
+            finally:
+                del end
         batch, made = self._waiting.popleft()
         if made is None and batch.arrays():
             assert self._engine is not None
@@ -120,17 +122,17 @@ class Epoch:
         number: int,
         begun: list[torch.Tensor],
         taken: int,
-        length: Any,
+        sampler: Any,
     ) -> None:
         self.batches, self.number, self.begun, self.taken = batches, number, begun, taken
         self.over = False
-        self._length = length
+        self._sampler = sampler
 
     def __iter__(self) -> Epoch:
         return self
 
     def __len__(self) -> int:
-        return int(self._length())
+        return len(self._sampler)
 
     def __next__(self) -> Any:
         try:
