@@ -779,3 +779,47 @@ def test_a_loader_goes_without_the_garbage_collector(case: str, root: str) -> No
         assert below() is None
     finally:
         gc.enable()
+
+
+class Drawing(Own):
+    """Has random numbers of its own."""
+
+    def __init__(self, root: str, transform: Any) -> None:
+        super().__init__(root, transform)
+        self.rng = np.random.default_rng(7)
+
+    def __getitem__(self, index: int) -> Any:
+        image, _ = super().__getitem__(index)
+        return image, int(self.rng.integers(1000))
+
+
+class Feedback(data.Sampler):
+    """What comes next depends on what training found."""
+
+    def __init__(self) -> None:
+        self.hardest = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(6):
+            yield self.hardest
+
+    def __len__(self) -> int:
+        return 6
+
+
+@pytest.mark.parametrize(
+    "make", [folder, lambda root: Drawing(root, IMAGE)], ids=["files", "workers"]
+)
+def test_code_in_this_process_runs_when_pytorch_would_run_it(make: Any, root: str) -> None:
+    found = []
+    for kind in (data.DataLoader, DataLoader):
+        sampler = Feedback()
+        loader = kind(make(root), 1, sampler=sampler)
+        found.append([])
+        for batch in loader:
+            found[-1].append(batch)
+            sampler.hardest += 2
+        if kind is DataLoader:
+            assert loader.explain().way in ("files", "workers")
+    assert near(found[1], found[0])
+    assert not near(found[0][:1], found[0][1:2])

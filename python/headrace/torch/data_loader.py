@@ -132,8 +132,24 @@ class DataLoader(data.DataLoader[Any]):
         size = self.batch_size or getattr(self.batch_sampler, "batch_size", None) or 1
         seed = (int(below._base_seed) + self._reused) & LARGEST_SEED
         return Transformed(
-            below, plan, size, threads(self.num_workers), seed, self._finish(), restored
+            below,
+            plan,
+            size,
+            threads(self.num_workers),
+            seed,
+            self._ahead(plan),
+            self._finish(),
+            restored,
         )
+
+    def _ahead(self, plan: Plan) -> bool:
+        """Whether batches are begun before they are needed. Code of the user in this process, of the data
+        set or a sampler, runs when PyTorch would run it."""
+        if self.num_workers:
+            return True
+        samplers = (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None))
+        known = (data.Sampler.__module__, DistributedSampler.__module__, "builtins")
+        return plan.in_process and all(type(one).__module__ in known for one in samplers)
 
     def _finish(self) -> Finish:
         collate = None if self._collates() else self.collate_fn

@@ -22,13 +22,14 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
 from headrace.torch._compile.compile import flat
-from headrace.torch._compile.own_code import seeded
 from headrace.torch._loading.engine import Kind, analyse, array_of, kind_of
 from headrace.torch._loading.items import Pending, pending
 
 NAMES = ("transform", "transforms")  # of the attribute
 # Code that calls one of these may repeat random numbers, for example for an image and its mask.
 _SEEDS = {"manual_seed", "seed", "set_rng_state", "setstate", "set_state", "fork_rng"}
+
+_PATIENCE = 60.0  # seconds for the first sample
 
 
 class Attached(Exception):
@@ -230,17 +231,14 @@ def detach(dataset: Any, workers: dict[str, Any]) -> tuple[Detached, Any, tuple[
 
 
 def _seen(trial: Trial, workers: dict[str, Any]) -> Kind:
-    """What came of a trial, in a worker if there are to be any.
+    """What came of a trial. It runs in a worker process, so nothing in this one changes.
 
     Raises:
         Attached: the transform has to stay.
     """
-    if workers["num_workers"]:
-        given = {**workers, "num_workers": 1, "generator": torch.Generator()}
-        loader: DataLoader[Any] = DataLoader(trial, batch_size=None, sampler=[0], **given)
-        (seen,) = loader
-    else:
-        seen = seeded((0,), trial.__getitem__, 0)
+    given = {"timeout": _PATIENCE, **workers, "num_workers": 1, "generator": torch.Generator()}
+    loader: DataLoader[Any] = DataLoader(trial, batch_size=None, sampler=[0], **given)
+    (seen,) = loader
     if isinstance(seen, str):
         raise Attached(seen)
     return seen  # type: ignore[no-any-return]

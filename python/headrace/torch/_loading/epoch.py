@@ -29,6 +29,7 @@ class Transformed:
 
     Args:
         below: yields `Batch`.
+        ahead: whether `below` may be asked before its batch is needed.
         then: makes what the user gets: the collate function if the samples are still a list.
         restored: what `state` returned.
     """
@@ -40,11 +41,12 @@ class Transformed:
         size: int,
         threads: int,
         seed: int,
+        ahead: bool,
         then: Callable[[Any], Any],
         restored: dict[str, Any] | None,
     ) -> None:
         self._below, self._plan, self._threads, self._then = below, plan, threads, then
-        self._seed, self._size, self._depth = seed, size, 1
+        self._seed, self._size, self._ahead, self._depth = seed, size, ahead, 1
         self._waiting: deque[list[Any]] = deque()  # a batch; None, or what the pipeline returned
         self._end: Exception | None = None
         self._engine: Engine | None = None
@@ -103,7 +105,7 @@ class Transformed:
         assert kind is not None
         given = (self._plan.transform, kind, size, self._threads, self._seed, checkpoint)
         self._engine = Engine(*given)
-        self._depth = self._engine.depth
+        self._depth = self._engine.depth if self._ahead else 1
 
 
 class Epoch:

@@ -9,7 +9,7 @@ gaps, which `Batch.filled` closes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,10 +38,11 @@ def replaced(obj: Any, kind: type, make: Callable[[Any], Any]) -> Any:
     if type(obj) is kind:
         return make(obj)
     if isinstance(obj, Mapping):
-        for key, value in list(obj.items()):
-            new = replaced(value, kind, make)
-            if new is not value:
-                obj[key] = new  # type: ignore[index]
+        items = {key: replaced(value, kind, make) for key, value in obj.items()}
+        if any(items[key] is not value for key, value in obj.items()):
+            if not isinstance(obj, MutableMapping):
+                return items
+            obj.update(items)
     elif isinstance(obj, list):
         obj[:] = [replaced(value, kind, make) for value in obj]
     elif isinstance(obj, tuple):
