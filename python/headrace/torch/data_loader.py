@@ -24,6 +24,7 @@ from headrace.torch._loading.epoch import LARGEST_SEED, Epoch, Transformed, pinn
 from headrace.torch._loading.items import Collate
 from headrace.torch._loading.plan import Explanation, Plan, choose, same, signature
 
+_SAMPLERS = (data.Sampler.__module__, DistributedSampler.__module__)
 _STATE = {"loader", "epoch", "taken", "generators", "pipeline"}
 
 
@@ -148,8 +149,10 @@ class DataLoader(data.DataLoader[Any]):
         if self.num_workers:
             return True
         samplers = (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None))
-        known = (data.Sampler.__module__, DistributedSampler.__module__, "builtins")
-        return plan.in_process and all(type(one).__module__ in known for one in samplers)
+        return plan.in_process and all(
+            type(one) in (list, tuple, range, type(None)) or type(one).__module__ in _SAMPLERS
+            for one in samplers
+        )
 
     def _finish(self) -> Finish:
         collate = None if self._collates() else self.collate_fn
