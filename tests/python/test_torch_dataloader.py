@@ -594,13 +594,12 @@ def test_a_state_continues_the_epoch(name: str, taken: int, root: str) -> None:
     second.load_state_dict(state)
     assert pickle.dumps(second.state_dict()) == pickle.dumps(state)
     before = torch.get_rng_state()
-    got = iter(second)
-    if taken:
-        assert torch.equal(torch.get_rng_state(), before)
-    got = list(got)
-    assert len(got) == len(rest)
-    if taken:
-        assert exactly(got, rest)
+    resumed = iter(second)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert exactly(next(resumed), rest[0])
+    third = loader()
+    third.load_state_dict(second.state_dict())
+    assert exactly(list(third), rest[1:]) and exactly(list(resumed), rest[1:])
     if "generator" in given:
         assert exactly([labels for _, labels in second], [labels for _, labels in first])
 
@@ -735,8 +734,13 @@ def test_explain_names_the_way_and_the_reasons(root: str) -> None:
         "way       python: a DataLoader of PyTorch makes the batches of Subset of Mask"
     )
     assert "because   its code sets the seeds or states of random numbers" in text
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert next(iter(DataLoader(folder(root))))[0].dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
     lambdas = v1.Compose([v1.Lambda(lambda x: x), IMAGE])
-    text = str(DataLoader(ImageFolder(root, lambdas), num_workers=1).explain())
+    text = str(DataLoader(ImageFolder(root, lambdas)).explain())
     assert text.startswith("way       workers: ") and "Python    Lambda" in text
 
 

@@ -115,7 +115,7 @@ class DataLoader(data.DataLoader[Any]):
             self.sampler.set_epoch(number)  # type: ignore[union-attr]
         plan = self._planned()
         loader = self._loader(plan)
-        if state is None or not state["taken"]:
+        if state is None or state["generators"][0] is None:  # the beginning of an epoch
             if state is not None:
                 self._set_generators(state["generators"])
             begun, taken = self._generators(), 0
@@ -259,7 +259,7 @@ class DataLoader(data.DataLoader[Any]):
             return {**state, **place, "pipeline": None}
         place = {"epoch": epoch.number, "taken": epoch.taken, "generators": epoch.begun}
         made = epoch.batches.state() if isinstance(epoch.batches, Transformed) else None
-        return {**state, **place, "pipeline": made if epoch.taken else None}
+        return {**state, **place, "pipeline": made}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Makes the next loop continue where `state_dict` was called.

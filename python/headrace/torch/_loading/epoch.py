@@ -51,15 +51,14 @@ class Transformed:
         self._end: Exception | None = None
         self._engine: Engine | None = None
         if restored is not None:
-            self._seed = restored["seed"]
-            self._start(restored["size"], restored["checkpoint"])
+            self._seed, self._size = restored["seed"], restored["size"]
+            if restored["checkpoint"] is not None:
+                self._start(self._size, restored["checkpoint"])
 
-    def state(self) -> dict[str, Any] | None:
+    def state(self) -> dict[str, Any]:
         """From what the transforms of the next batches follow."""
-        if self._engine is None:
-            return None
-        made = {"seed": self._seed, "size": self._engine.size}
-        return {**made, "checkpoint": self._engine.checkpoint()}
+        checkpoint = None if self._engine is None else self._engine.checkpoint()
+        return {"seed": self._seed, "size": self._size, "checkpoint": checkpoint}
 
     def __iter__(self) -> Transformed:
         return self
@@ -98,7 +97,8 @@ class Transformed:
                 if entry[1] is None and entry[0].arrays():
                     entry[1] = self._engine.take()
             self._seed = (self._seed + 1) & LARGEST_SEED
-        self._start(max(count, self._size), None)
+        self._size = max(count, self._size)
+        self._start(self._size, None)
 
     def _start(self, size: int, checkpoint: bytes | None) -> None:
         kind = self._plan.kind

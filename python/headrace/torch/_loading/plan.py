@@ -8,6 +8,7 @@ import dataclasses
 import pickle
 from typing import Any
 
+import torch
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 from headrace.torch._compile.datasets import OwnCode
@@ -109,7 +110,11 @@ def choose(dataset: Any, plain_batches: bool, workers: dict[str, Any]) -> Plan:
         except (known.Unknown, OwnCode) as reason:
             reasons.append(str(reason))
     mark = signature(dataset)
-    for way in (_known, _detached):
+    ways = [_known, _detached]
+    if torch.get_default_dtype() != torch.float32:
+        ways = []
+        reasons.append(f"PyTorch's default type is {torch.get_default_dtype()}")
+    for way in ways:
         found = way(dataset, name, reasons, workers)
         if found is not None:
             return dataclasses.replace(found, signature=mark)
@@ -129,7 +134,7 @@ def _known(dataset: Any, name: str, reasons: list[str], workers: dict[str, Any])
         reasons.append(f"its transform: {error}")
         return None
     python = [step for step in steps if not step.compiled]
-    if python and (workers["num_workers"] or len(python) == len(steps)):
+    if python:
         reasons.append(f"Python runs {python[0].transform}: {python[0].reason}")
         return None
     way = "files" if view.kind == FILE else "arrays"
