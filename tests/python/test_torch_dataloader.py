@@ -22,7 +22,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
-from headrace.torch import DataLoader  # noqa: E402
+from headrace.torch import DataLoader, Loader  # noqa: E402
 from torch.utils import data  # noqa: E402
 from torch.utils.data import (  # noqa: E402
     ConcatDataset,
@@ -827,3 +827,24 @@ def test_code_in_this_process_runs_when_pytorch_would_run_it(make: Any, root: st
             assert loader.explain().way in ("files", "workers")
     assert near(found[1], found[0])
     assert not near(found[0][:1], found[0][1:2])
+
+
+def test_a_data_set_in_the_place_of_a_pipeline(root: str) -> None:
+    with pytest.raises(
+        TypeError, match="not SubFolder. headrace.torch.DataLoader takes a data set"
+    ):
+        Loader(SubFolder(root, IMAGE))
+
+
+def test_what_workers_get_can_be_sent(root: str) -> None:
+    """To processes that are not forked."""
+    loader = DataLoader(WithPath(root, IMAGE), 4, num_workers=1, worker_init_fn=np.random.seed)
+    next(iter(loader))
+    below = loader._below
+    assert below is not None
+    view, collate, init = pickle.loads(
+        pickle.dumps((below.dataset, below.collate_fn, below.worker_init_fn))
+    )
+    batch = collate(view.__getitems__([2, 5]))
+    assert [array.shape for array in batch.arrays()] == [(40, 52, 3), (41, 50, 3)]
+    assert batch.rest[1].tolist() == [0, 1] and callable(init)
