@@ -50,6 +50,7 @@ IMAGE = v1.Compose(
 )
 BYTES = v2.Compose([v2.Resize(SIZE), v2.CenterCrop(CROP), v2.ToImage()])
 GREY = v1.Compose([v1.Grayscale(), v1.Resize((CROP, CROP)), v1.ToTensor()])
+SMALL = v1.Compose([v1.CenterCrop(8), v1.ToTensor()])
 ARRAY = v1.Compose([v1.Resize(20), v1.ToTensor()])
 
 
@@ -363,7 +364,7 @@ CASES = [
         lambda root: Own(root, v1.Compose([v1.Resize(SIZE), v1.ToTensor()]), boxes),
         {"collate_fn": ragged, "num_workers": 1, "shuffle": True},
     ),
-    Case("images of several modes", "workers", lambda root: Mixed(root, GREY), {"num_workers": 2}),
+    Case("images of several modes", "workers", lambda root: Mixed(root, GREY)),
     Case(
         "images as tensors",
         "workers",
@@ -382,6 +383,13 @@ CASES = [
         "python",
         lambda root: Own(root, v1.Compose([IMAGE, v1.Lambda(lambda x: x.abs())])),
         {"num_workers": 2},
+    ),
+    Case("large images", "workers", lambda root: Own(root, SMALL), {"num_workers": 1}),
+    Case(
+        "large images, ragged",
+        "workers",
+        lambda root: Own(root, SMALL, boxes),
+        {"num_workers": 1, "collate_fn": ragged},
     ),
     Case(
         "a part with a transform",
@@ -848,3 +856,12 @@ def test_what_workers_get_can_be_sent(root: str) -> None:
     batch = collate(view.__getitems__([2, 5]))
     assert [array.shape for array in batch.arrays()] == [(40, 52, 3), (41, 50, 3)]
     assert batch.rest[1].tolist() == [0, 1] and callable(init)
+
+
+def test_workers_send_no_images_much_larger_than_their_results(root: str) -> None:
+    loader = DataLoader(WithPath(root, SMALL), 4, num_workers=1)
+    next(iter(loader))
+    below = loader._below
+    assert below is not None
+    batch = below.collate_fn(below.dataset.__getitems__([2, 5]))  # type: ignore[attr-defined]
+    assert batch.arrays() == [] and len(pickle.dumps(batch)) < 6000

@@ -9,6 +9,7 @@ transform. Whatever does not go as it did with the first sample runs as the user
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import sys
@@ -92,13 +93,15 @@ class Capture:
 
     Args:
         first: the transforms that Python runs in any case.
-        rest: those of the pipeline. Python runs them if an image is of another kind.
+        rest: those of the pipeline. Python runs them if an image is of another kind, or too large.
+        most: the largest image that is kept, in bytes.
     """
 
     def __init__(
-        self, transform: Any, first: list[Any], rest: list[Any], kind: Kind | None
+        self, transform: Any, first: list[Any], rest: list[Any], kind: Kind | None, most: float
     ) -> None:
-        self._transform, self._first, self._rest, self._kind = transform, first, rest, kind
+        self._transform, self._first, self._rest = transform, first, rest
+        self._kind, self._most = kind, most
         self.calls = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -111,7 +114,9 @@ class Capture:
         for part in self._first:
             image = part(image)
         if kind_of(image) == self._kind:
-            return Pending(array_of(image))
+            array = array_of(image)
+            if array.nbytes <= self._most:
+                return Pending(array)
         for part in self._rest:
             image = part(image)
         return Pending(None, image)
@@ -124,10 +129,16 @@ class Detached(Dataset[Any]):
     """
 
     def __init__(
-        self, dataset: Any, transform: Any, first: list[Any], rest: list[Any], kind: Kind
+        self,
+        dataset: Any,
+        transform: Any,
+        first: list[Any],
+        rest: list[Any],
+        kind: Kind,
+        most: float,
     ) -> None:
         self.dataset, self.kind = dataset, kind
-        self._capture = (transform, first, rest, kind)
+        self._capture = (transform, first, rest, kind, most)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -214,23 +225,25 @@ def detach(dataset: Any, workers: dict[str, Any]) -> tuple[Detached, Any, tuple[
         if len(dataset) == 0:
             raise Attached("it is empty")
         parts = flat(transform)
-        seen = _seen(Trial(dataset, transform, [], parts), workers)
+        seen, size = _seen(Trial(dataset, transform, [], parts), workers)
         steps = analyse(transform, seen)
         last = max((i + 1 for i, step in enumerate(steps) if not step.compiled), default=0)
         first, rest = parts[:last], parts[last:]
         if not rest:
             raise Attached("none of its last transforms is compiled")
         if first:
-            seen = _seen(Trial(dataset, transform, first, rest), workers)
+            seen, size = _seen(Trial(dataset, transform, first, rest), workers)
             analyse(rest, seen)
     except Attached:
         raise
     except Exception as error:
         raise Attached(f"{type(error).__name__} when it was tried: {error}") from None
-    return Detached(dataset, transform, first, rest, seen), rest, steps
+    # Workers send at most twice the bytes that they would send to a DataLoader of PyTorch.
+    most = 2 * size if workers["num_workers"] else math.inf
+    return Detached(dataset, transform, first, rest, seen, most), rest, steps
 
 
-def _seen(trial: Trial, workers: dict[str, Any]) -> Kind:
+def _seen(trial: Trial, workers: dict[str, Any]) -> tuple[Kind, int]:
     """What came of a trial. It runs in a worker process, so nothing in this one changes.
 
     Raises:
@@ -247,13 +260,14 @@ def _seen(trial: Trial, workers: dict[str, Any]) -> Kind:
 class Trial(Dataset[Any]):
     """Makes a sample with the transform, and with a capture, and compares them.
 
-    `trial[index]` is what the transform gets, after the first transforms, or why it stays.
+    `trial[index]` is what the transform gets, after the first transforms, and the bytes that it
+    makes of it, or why it stays.
     """
 
     def __init__(self, dataset: Any, transform: Any, first: list[Any], rest: list[Any]) -> None:
         self.dataset, self._capture = dataset, (transform, first, rest)
 
-    def __getitem__(self, index: Any) -> Kind | str:
+    def __getitem__(self, index: Any) -> tuple[Kind, int] | str:
         plain = self.dataset[index]
         seed, capture = torch.initial_seed(), _Trial(*self._capture)
         with swapped(self.dataset, capture):
@@ -266,14 +280,15 @@ class Trial(Dataset[Any]):
             return "its code sets the seed of random numbers"
         if len(pending(sample)) != 1 or not alike(sample, plain):
             return "its code goes on with the image after the transform"
-        return capture.seen
+        (image,) = pending(sample)
+        return capture.seen, image.made.nbytes
 
 
 class _Trial(Capture):
     """Python runs all transforms, but `seen` is what the pipeline would get."""
 
     def __init__(self, transform: Any, first: list[Any], rest: list[Any]) -> None:
-        super().__init__(transform, [], first + rest, None)
+        super().__init__(transform, [], first + rest, None, 0)
         self._before, self.seen = first, None
 
     def __call__(self, image: Any, /) -> Pending:

@@ -148,4 +148,4 @@ class Epoch:
 
 def pinned(batch: Any) -> Any:
     """The batch in pinned memory, if there is a device."""
-    return pin_memory(batch) if torch.accelerator.is_available() else batch
+    return pin_memory(batch) if torch.cuda.is_available() else batch

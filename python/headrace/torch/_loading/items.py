@@ -64,16 +64,16 @@ class Batch:
 
     Attributes:
         rest: the samples, collated or as a list, with gaps in place of the images.
-        made: by number of the image: what Python made instead of the pipeline.
     """
 
     def __init__(self, images: list[Pending], rest: Any) -> None:
         arrays = [image.array for image in images if image.array is not None]
         self.rest, self._count = rest, len(images)
-        self.made = {i: image.made for i, image in enumerate(images) if image.array is None}
         self._shapes = [array.shape for array in arrays]
         flat = [array.reshape(-1) for array in arrays]
         self._pixels = torch.from_numpy(np.concatenate(flat)) if flat else None
+        self._numbers = [i for i, image in enumerate(images) if image.array is None]
+        self._made: Any = _stacked([images[i].made for i in self._numbers])
 
     def arrays(self) -> list[NDArray[np.uint8]]:
         """What the pipeline gets."""
@@ -89,15 +89,23 @@ class Batch:
         images: list[Any] = []
 
         def fill(gap: Gap) -> Any:
-            if gap.sample is None and not self.made:
+            if gap.sample is None and not self._numbers:
                 return whole()
+            if gap.sample is None and not self._shapes and isinstance(self._made, torch.Tensor):
+                return self._made
             if not images:
-                given = iter(each() if self._shapes else ())
-                every = range(self._count)
-                images.extend(self.made[i] if i in self.made else next(given) for i in every)
+                given, made = iter(each() if self._shapes else ()), iter(self._made)
+                numbers = set(self._numbers)
+                images.extend(next(made if i in numbers else given) for i in range(self._count))
             return torch.stack(images) if gap.sample is None else images[gap.sample]
 
         return replaced(self.rest, Gap, fill)
+
+
+def _stacked(images: list[Any]) -> Any:
+    """As one tensor, which a worker sends with one descriptor, if they are tensors of one shape."""
+    kinds = {(type(x), x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in images}
+    return torch.stack(images) if len(kinds) == 1 and None not in kinds else images
 
 
 class Collate:
