@@ -865,3 +865,24 @@ def test_workers_send_no_images_much_larger_than_their_results(root: str) -> Non
     assert below is not None
     batch = below.collate_fn(below.dataset.__getitems__([2, 5]))  # type: ignore[attr-defined]
     assert batch.arrays() == [] and len(pickle.dumps(batch)) < 6000
+
+
+class Anything(data.Dataset):
+    """Has all attributes, without end."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Anything()
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return index * 3
+
+
+def test_a_data_set_that_cannot_be_looked_into() -> None:
+    loader = DataLoader(Anything(), 4)
+    assert [batch.tolist() for batch in loader] == [[0, 3, 6, 9]]
+    assert loader.explain().way == "python"

@@ -9,7 +9,7 @@ import pickle
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
 
 from headrace.torch._compile.datasets import OwnCode
 from headrace.torch._compile.report import Step
@@ -148,6 +148,9 @@ def _detached(dataset: Any, name: str, reasons: list[str], workers: dict[str, An
         if str(reason) not in reasons:
             reasons.append(str(reason))
         return None
+    except Exception as error:  # of a data set that cannot be looked into
+        reasons.append(f"{type(error).__name__}: {error}")
+        return None
     count = len(steps) - len(transforms)  # Python runs them, and those between them, in the workers
     first = tuple(
         dataclasses.replace(
@@ -168,6 +171,8 @@ def _innermost(dataset: Dataset[Any]) -> Any:
 def _name(dataset: Any) -> str:
     """The class of a data set, and of those within it."""
     kind = type(dataset).__name__
-    parts = getattr(dataset, "datasets", None) or [getattr(dataset, "dataset", None)]
-    inner = dict.fromkeys(_name(part) for part in parts if part is not None)
+    parts: list[Any] = []
+    if isinstance(dataset, (Subset, ConcatDataset)):
+        parts = [dataset.dataset] if isinstance(dataset, Subset) else dataset.datasets
+    inner = dict.fromkeys(map(_name, parts))
     return f"{kind} of {', '.join(inner)}" if inner else kind
