@@ -46,7 +46,7 @@ def arrays(outputs):
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example, built from a copy that sees nothing but the installed package."""
     assert PACKAGE in Path(sysconfig.get_cmake_dir()).parents
     folder = tmp_path_factory.mktemp("plugin")
