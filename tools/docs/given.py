@@ -30,6 +30,14 @@ PAGES = {
     "docs/conditionals.md": "folder = 'photos'",
     "docs/debug.md": "folder = 'photos'",
     "docs/dynamic.md": "folder = 'photos'",
+    "docs/from-pytorch.md": """
+import torch
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToImage()])
+def step(images, labels):
+    assert tuple(images.shape[1:]) == (3, 224, 224) and len(images) == len(labels)
+""",
     "docs/notebooks.md": """
 @pipeline_def(batch_size=4, num_threads=2, device_id=None)
 def pipeline():

@@ -13,10 +13,10 @@ from headrace.plugin.pytorch._ranks import rank_and_world
 
 _INSTEAD = {
     "sampler": "`shuffle=True` shuffles, and each process reads a shard; for weights or an order of "
-    "your own, use headrace.torch.Loader with a reader that has the argument `sampler`",
+    "your own, use headrace.torch.DataLoader, or a reader that has the argument `sampler`",
     "batch_sampler": "give `batch_size`, `shuffle` and `drop_last`",
     "collate_fn": "batches are made in the pipeline: change the batches in the training loop, or use "
-    "headrace.torch.Loader with a pipeline that returns what you need",
+    "headrace.torch.DataLoader, or a pipeline that returns what you need",
     "generator": "give `seed`",
     "timeout": "there are no worker processes to wait for",
     "worker_init_fn": "there are no worker processes to initialise; threads share the memory of this "
@@ -29,7 +29,8 @@ _INSTEAD = {
     "shuffle": "give the reader of the pipeline `random_shuffle=True`",
     "batch_size": "give the pipeline `batch_size`",
     "in_order": "batches always come in order",
-    "dataset": "the reader of the pipeline says what is read",
+    "dataset": "the reader of the pipeline says what is read; headrace.torch.DataLoader takes a data "
+    "set",
 }
 
 _PASSED = ("collate_fn", "timeout", "multiprocessing_context")

@@ -64,6 +64,11 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         **others: Never,
     ) -> None:
         refuse_others("Loader", others)
+        if not isinstance(pipeline, Pipeline) and hasattr(pipeline, "__getitem__"):
+            raise TypeError(
+                f"Loader takes a pipeline, not {type(pipeline).__name__}. headrace.torch.DataLoader takes a "
+                "data set."
+            )
         super().__init__(pipeline, reader_name, drop_last)
         self._even = even
         self._pin_memory = pin_memory

@@ -228,7 +228,9 @@ def device_number(device: Any) -> int | None:
     if kind == "cpu":
         return None
     if kind not in ("cuda", "gpu"):
-        raise ValueError(f"`device` is {device!r}; it must be 'cpu' or 'cuda', optionally with an index")
+        raise ValueError(
+            f"`device` is {device!r}; it must be 'cpu' or 'cuda', optionally with an index"
+        )
     return int(number or 0)
 
 
@@ -259,6 +261,18 @@ def define(
     where = "mixed" if device is not None and last == 0 else "cpu"
     # Pillow does not turn images as their metadata says.
     state = State(fn.decoders.image(encoded, device=where, adjust_orientation=False))
+    images = transformed(state, transform, device, last, steps)
+    return images, labels
+
+
+def transformed(
+    state: State, transform: Any, device: int | None, last: int, steps: list[Step]
+) -> DataNode:
+    """The image after all transforms. The first `last` of them run on the CPU.
+
+    Raises:
+        TypeError: it is no tensor.
+    """
     for part in flat(transform):
         table.apply(part, state, steps)
         if device is not None and last and len(steps) == last:
@@ -268,8 +282,7 @@ def define(
             "the transforms return PIL images, which cannot be batched: "
             "add ToImage (v2) or ToTensor to them"
         )
-    images = state.flush()
-    return images, labels
+    return state.flush()
 
 
 def flat(transform: Any) -> list[Any]:

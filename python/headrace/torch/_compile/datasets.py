@@ -24,7 +24,7 @@ _WAY = (
     "Python runs it, as in a DataLoader, if the data set applies the transform itself: if its "
     "attribute `transform` is the transform that is passed. If the images and targets are as in its "
     "list `samples`, pass that list: headrace.torch.compile(transform, dataset.samples). Otherwise "
-    "use a DataLoader, or a pipeline with fn.external_source and headrace.torch.Loader"
+    "use headrace.torch.DataLoader, or a pipeline with fn.external_source and headrace.torch.Loader"
 )
 
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The pipeline of a loader: transforms the images that it is fed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.dlpack import from_dlpack
+
+from headrace import fn, types
+from headrace._pipeline.iterated import Iterated
+from headrace.data_node import DataNode
+from headrace.pipeline import Pipeline
+from headrace.plugin.pytorch._tensors import dense
+from headrace.torch._compile.compile import flat, transformed
+from headrace.torch._compile.report import Step
+from headrace.torch._compile.state import State
+
+SOURCE = "images"
+
+
+class Kind(NamedTuple):
+    """What a transform gets: "file" (opened as torchvision's default_loader does), "PIL" or "tensor"."""
+
+    what: str
+    channels: int = 3
+
+
+FILE = Kind("file")
+
+
+def kind_of(image: Any) -> Kind | None:
+    """What this image is to a transform; None: nothing that a pipeline takes."""
+    if isinstance(image, torch.Tensor):
+        fits = image.dtype == torch.uint8 and image.dim() == 3 and image.shape[0] in (1, 3)
+        return Kind("tensor", image.shape[0]) if fits and not image.is_cuda else None
+    channels = {"RGB": 3, "L": 1}.get(getattr(image, "mode", ""))
+    return Kind("PIL", channels) if channels else None
+
+
+def array_of(image: Any) -> NDArray[np.uint8]:
+    """The bytes HWC of an image that has a kind."""
+    if isinstance(image, torch.Tensor):
+        return np.ascontiguousarray(np.moveaxis(image.numpy(), 0, 2))
+    array = np.asarray(image)
+    return array if array.ndim == 3 else array[:, :, np.newaxis]
+
+
+def define(transform: Any, kind: Kind, steps: list[Step]) -> DataNode:
+    """The nodes from the fed images to the tensors; appends a step per transform."""
+    if kind == FILE:
+        paths = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=1)
+        # Pillow does not turn images as their metadata says.
+        state = State(fn.decoders.image(fn.io.file.read(paths), adjust_orientation=False))
+    else:
+        fed = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=3, layout="HWC")
+        state = State(fed, tensor=kind.what == "tensor", channels=kind.channels)
+    return transformed(state, transform, None, 0, steps)
+
+
+def analyse(transform: Any, kind: Kind) -> tuple[Step, ...]:
+    """How each of the transforms within this one would run.
+
+    Raises:
+        TypeError: the result is no tensor.
+        Exception: what the transforms raise.
+    """
+    steps: list[Step] = []
+    with Pipeline(batch_size=1, num_threads=1, device_id=None):
+        define(transform, kind, steps)
+    assert len(steps) == len(flat(transform))
+    return tuple(steps)
+
+
+class Engine:
+    """Runs batches, in the order in which they are fed.
+
+    Args:
+        size: maximum number of images in a batch.
+        checkpoint: of an engine with the same transform, kind and size; this one continues there.
+
+    Raises:
+        RuntimeError: the checkpoint is of another engine.
+    """
+
+    def __init__(
+        self,
+        transform: Any,
+        kind: Kind,
+        size: int,
+        threads: int,
+        seed: int,
+        checkpoint: bytes | None,
+    ) -> None:
+        self.size = size
+        pipe = Pipeline(
+            batch_size=size,
+            num_threads=threads,
+            device_id=None,
+            seed=seed,
+            enable_checkpointing=True,
+            checkpoint=checkpoint,
+        )
+        with pipe:
+            pipe.set_outputs(define(transform, kind, []))
+        self._pipe, self._inner = pipe, Iterated(pipe)
+        pipe.build()
+        self.depth = self._inner.depth
+
+    def feed(self, arrays: list[NDArray[np.uint8]]) -> None:
+        self._inner.feed({SOURCE: arrays}, copy=False)
+
+    def take(self) -> Any:
+        (batch,) = self._pipe.outputs()
+        return batch
+
+    def checkpoint(self) -> bytes:
+        """The position after the last batch that was taken."""
+        return self._pipe.checkpoint()
+
+
+def whole(batch: Any) -> torch.Tensor:
+    """All images as one tensor."""
+    return dense(batch)
+
+
+def each(batch: Any) -> list[torch.Tensor]:
+    """A tensor per image."""
+    return [from_dlpack(sample) for sample in batch]
