@@ -4,6 +4,7 @@
 // transforms a block of samples in place, quantises it and transforms it back; then one thread per
 // pixel doubles the chroma and mixes the colours.
 #include "ops/image/jpeg_distortion.h"
+#include "codecs/jpeg/quality.h"
 #include "cuda/ops/op.cuh"
 #include "kernels/jpeg_shared.h"
 
