@@ -43,13 +43,14 @@ static inline __m256i luma(__m256i red, __m256i blue)
     return _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(HALF));
 }
 
-/* One colour times 1/2, the others times these factors. `own`: of the colour and green. */
+/* One colour times 1/2, less the others times these factors. `own`: of the colour and green. The
+ * sum is computed with the other sign, as 1/2 has no place in 16 bits, but -1/2 has. */
 static inline __m256i chroma(__m256i own, __m256i other, int by_other, int by_green)
 {
     const __m256i round = _mm256_set1_epi32(128 * ONE + HALF - 1);
-    __m256i half = _mm256_srli_epi32(_mm256_slli_epi32(own, 16), 1);
-    __m256i sum = _mm256_madd_epi16(other, pair(by_other, by_green));
-    return _mm256_add_epi32(_mm256_add_epi32(half, sum), round);
+    __m256i less = _mm256_add_epi32(_mm256_madd_epi16(own, pair(-HALF, by_green)),
+                                    _mm256_madd_epi16(other, pair(by_other, 0)));
+    return _mm256_sub_epi32(round, less);
 }
 
 /* 32 samples from what `whole` makes of four loads. */
@@ -66,8 +67,8 @@ static inline void split_32(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t 
     for (int i = 0; i < 4; i++) {
         __m256i pixels = load_8(src + 24 * i), red = pick(pixels, 0), blue = pick(pixels, 2);
         l[i] = luma(red, blue);
-        b[i] = chroma(blue, red, -11059, -21709);
-        r[i] = chroma(red, blue, -5329, -27439);
+        b[i] = chroma(blue, red, 11059, 21709);
+        r[i] = chroma(red, blue, 5329, 27439);
     }
     store_32(y, whole(l[0], l[1]), whole(l[2], l[3]));
     store_32(cb, whole(b[0], b[1]), whole(b[2], b[3]));
@@ -92,10 +93,38 @@ void HR_LEVELED(hr__jpeg_rgb_ycc)(uint8_t *restrict y, uint8_t *restrict cb, uin
     }
 }
 
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Sums of two samples next to each other, 16 of them. */
+static inline __m256i pairs(const uint8_t *src)
+{
+    __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)src);
+    return _mm256_maddubs_epi16(v, _mm256_set1_epi8(1));
+}
+
+/* Rounded down and up in turn; 32 means of 16 sums each. */
+static inline void store_means(uint8_t *dst, __m256i low, __m256i high, int shift)
+{
+    const __m256i round = pair(shift - 1, shift);
+    low = _mm256_srli_epi16(_mm256_add_epi16(low, round), shift);
+    high = _mm256_srli_epi16(_mm256_add_epi16(high, round), shift);
+    __m256i turns = _mm256_packus_epi16(low, high);
+    _mm256_storeu_si256((__m256i *)(void *)dst,
+                        _mm256_permute4x64_epi64(turns, _MM_SHUFFLE(3, 1, 2, 0)));
+}
+
+#endif
+
 void HR_LEVELED(hr__jpeg_half)(uint8_t *restrict dst, const uint8_t *restrict upper,
                                const uint8_t *restrict lower, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    for (; i + 32 <= n; i += 32)
+        store_means(dst + i, _mm256_add_epi16(pairs(upper + 2 * i), pairs(lower + 2 * i)),
+                    _mm256_add_epi16(pairs(upper + 2 * i + 32), pairs(lower + 2 * i + 32)), 2);
+#endif
+    for (; i < n; i++) {
         uint16_t left = (uint16_t)(upper[2 * i] + lower[2 * i]);
         uint16_t right = (uint16_t)(upper[2 * i + 1] + lower[2 * i + 1]);
         uint16_t round = (uint16_t)(1 + (i & 1));
@@ -105,7 +134,12 @@ void HR_LEVELED(hr__jpeg_half)(uint8_t *restrict dst, const uint8_t *restrict up
 
 void HR_LEVELED(hr__jpeg_half_across)(uint8_t *restrict dst, const uint8_t *restrict src, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    for (; i + 32 <= n; i += 32)
+        store_means(dst + i, pairs(src + 2 * i), pairs(src + 2 * i + 32), 1);
+#endif
+    for (; i < n; i++) {
         uint16_t both = (uint16_t)(src[2 * i] + src[2 * i + 1]);
         dst[i] = (uint8_t)((uint16_t)(both + (i & 1)) >> 1);
     }

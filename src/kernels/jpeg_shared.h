@@ -66,21 +66,21 @@ HR_SHARED int32_t hr_jpeg_quantised(int32_t v, uint32_t half, uint32_t factor, u
 
 /* ---- symbols ---- */
 
-/* The number of bits of |v|, less than 2^15. */
+/* The bits of a value, those above its size included: negative ones are one less. */
+HR_SHARED int32_t hr_jpeg_value(int32_t v)
+{
+    return v + (v >> 31);
+}
+
+/* The number of bits of |v|. */
 HR_SHARED uint32_t hr_jpeg_size(int32_t v)
 {
-    uint32_t magnitude = (uint32_t)(v < 0 ? -v : v);
+    uint32_t magnitude = (uint32_t)(hr_jpeg_value(v) ^ (v >> 31));
 #if defined(__CUDA_ARCH__)
     return 32 - (uint32_t)__clz((int)magnitude);
 #else
     return 31 - (uint32_t)__builtin_clz(2 * magnitude + 1);
 #endif
-}
-
-/* The bits of a value of that size: negative ones are one less. */
-HR_SHARED uint32_t hr_jpeg_value(int32_t v, uint32_t size)
-{
-    return (uint32_t)(v + (v >> 31)) & ((1u << size) - 1);
 }
 
 /* ---- the DCT ---- */

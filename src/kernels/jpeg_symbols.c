@@ -32,9 +32,10 @@ INLINE void store_be64(uint8_t *p, uint64_t v)
 
 /* Appends a code and the bits of its value. The window has room for two of them after a flush;
  * above its `count` bits are some that have been written. */
-INLINE void append(sink *s, hr_jpeg_code code, uint32_t value)
+INLINE void append(sink *s, hr_jpeg_code code, int32_t value, uint32_t size)
 {
-    s->window = s->window << code.bits | code.code | value;
+    uint32_t low = code.code | ((uint32_t)value & ((1u << size) - 1));
+    s->window = s->window << code.bits | low;
     s->count += code.bits;
 }
 
@@ -64,15 +65,30 @@ INLINE uint64_t nonzero(const int16_t *coef)
     return mask;
 }
 
+/* hr_jpeg_size of AC coefficients, -1024 to 1023, which is faster to look up than to compute. */
+#define X2(v) v, v
+#define X4(v) X2(v), X2(v)
+#define X8(v) X4(v), X4(v)
+#define X16(v) X8(v), X8(v)
+#define X32(v) X16(v), X16(v)
+#define X64(v) X32(v), X32(v)
+#define X128(v) X64(v), X64(v)
+#define X256(v) X128(v), X128(v)
+#define X512(v) X256(v), X256(v)
+
+static const uint8_t sizes[2048] = {
+    11, X512(10), X256(9), X128(8), X64(7), X32(6), X16(5), X8(4),  X4(3),   X2(2),   1,
+    0,  1,        X2(2),   X4(3),   X8(4),  X16(5), X32(6), X64(7), X128(8), X256(9), X512(10)};
+
 /* An AC coefficient and the zeros before it. */
 INLINE void append_ac(sink *s, const hr_jpeg_code *ac, int32_t v, uint32_t run)
 {
     for (; __builtin_expect(run > 15, 0); run -= 16) {
-        append(s, ac[ZRL], 0);
+        append(s, ac[ZRL], 0, 0);
         flush(s);
     }
-    uint32_t size = hr_jpeg_size(v);
-    append(s, ac[run << 4 | size], hr_jpeg_value(v, size));
+    uint32_t size = sizes[v + 1024];
+    append(s, ac[run << 4 | size], hr_jpeg_value(v), size);
 }
 
 /* The window gets at most DC and an AC coefficient, or an AC coefficient and EOB, before it is
@@ -83,7 +99,7 @@ INLINE void put_block(sink *s, const hr_jpeg_coded *b, int32_t difference)
     const int16_t *coef = b->coef;
     uint64_t mask = nonzero(coef) & ~(uint64_t)1;
     uint32_t size = hr_jpeg_size(difference), last = 0;
-    append(s, b->dc->of[size], hr_jpeg_value(difference, size));
+    append(s, b->dc->of[size], hr_jpeg_value(difference), size);
     while (mask) {
         uint32_t at = (uint32_t)__builtin_ctzll(mask);
         append_ac(s, ac, coef[at], at - last - 1);
@@ -98,7 +114,7 @@ INLINE void put_block(sink *s, const hr_jpeg_coded *b, int32_t difference)
         mask &= mask - 1;
     }
     if (last < 63)
-        append(s, ac[EOB], 0);
+        append(s, ac[EOB], 0, 0);
     flush(s);
 }
 
