@@ -216,7 +216,7 @@ static inline void forward_zigzag(int16_t *coef, const uint8_t *src, size_t stri
 
 #else
 
-static inline void quantise(int16_t *x, const hr_jpeg_quantiser *q)
+static inline void quantise(int16_t *restrict x, const hr_jpeg_quantiser *restrict q)
 {
     for (int i = 0; i < 64; i++) { /* hr_jpeg_quantised */
         int16_t negative = (int16_t)(x[i] >> 15);

@@ -3,76 +3,136 @@
 /* Rows of pixels as JPEG samples: colours, and chroma at half size, with libjpeg's rounding. */
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
+#include "kernels/sse2.h"
+
+#include <string.h>
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* Pairs of 16-bit factors. */
-static inline __m256i pair(int first, int second)
-{
-    return _mm256_set1_epi32((int)((uint32_t)(uint16_t)first | (uint32_t)second << 16));
-}
+typedef __m256i vec;
+#define V(operation) _mm256_##operation
+enum { PIXELS = 8 };
 
-/* Eight pixels of 3 bytes; reads 28 bytes. */
-static inline __m256i load_8(const uint8_t *src)
+/* Pixels of 3 bytes, four in each half; reads 4 bytes more. */
+static inline vec load_pixels(const uint8_t *src)
 {
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)src);
     __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(src + 12));
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-/* Red and green, or blue and green, of eight pixels as pairs of 16 bits. */
-static inline __m256i pick(__m256i pixels, int first)
+/* Red and green of each pixel as a pair of 16 bits. */
+static inline vec pick_red(vec pixels)
 {
-    const __m128i red = _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1);
-    const __m128i blue = _mm_setr_epi8(2, -1, 1, -1, 5, -1, 4, -1, 8, -1, 7, -1, 11, -1, 10, -1);
-    return _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(first == 0 ? red : blue));
+    const __m128i bytes = _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1);
+    return _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(bytes));
 }
 
-/* 16 bits of fraction rounded off, of 2 x 8 pixels: as 16 bits, those of each load in turns of four
- * pixels. */
-static inline __m256i whole(__m256i low, __m256i high)
+/* Blue and green. */
+static inline vec pick_blue(vec pixels)
 {
-    return _mm256_packs_epi32(_mm256_srai_epi32(low, 16), _mm256_srai_epi32(high, 16));
+    const __m128i bytes = _mm_setr_epi8(2, -1, 1, -1, 5, -1, 4, -1, 8, -1, 7, -1, 11, -1, 10, -1);
+    return _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(bytes));
 }
 
-static inline __m256i luma(__m256i red, __m256i blue)
+/* Stores what `whole` makes of four vectors of pixels. */
+static inline void store_samples(uint8_t *dst, vec first, vec second)
+{
+    const vec order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    vec bytes = _mm256_packus_epi16(first, second);
+    _mm256_storeu_si256((__m256i *)(void *)dst, _mm256_permutevar8x32_epi32(bytes, order));
+}
+
+#elif defined(__SSE2__)
+
+typedef __m128i vec;
+#define V(operation) _mm_##operation
+enum { PIXELS = 4 };
+
+static inline int load_32(const uint8_t *src)
+{
+    int v;
+    memcpy(&v, src, 4);
+    return v;
+}
+
+/* Pixels of 3 bytes and one more, so a byte more is read. */
+static inline vec load_pixels(const uint8_t *src)
+{
+    return _mm_setr_epi32(load_32(src), load_32(src + 3), load_32(src + 6), load_32(src + 9));
+}
+
+static inline vec pick_green(vec pixels)
+{
+    return _mm_and_si128(_mm_slli_epi32(pixels, 8), _mm_set1_epi32(0xFF0000));
+}
+
+/* Red and green of each pixel as a pair of 16 bits. */
+static inline vec pick_red(vec pixels)
+{
+    return _mm_or_si128(_mm_and_si128(pixels, _mm_set1_epi32(0xFF)), pick_green(pixels));
+}
+
+/* Blue and green. */
+static inline vec pick_blue(vec pixels)
+{
+    vec blue = _mm_and_si128(_mm_srli_epi32(pixels, 16), _mm_set1_epi32(0xFF));
+    return _mm_or_si128(blue, pick_green(pixels));
+}
+
+/* Stores what `whole` makes of four vectors of pixels. */
+static inline void store_samples(uint8_t *dst, vec first, vec second)
+{
+    _mm_storeu_si128((__m128i *)(void *)dst, _mm_packus_epi16(first, second));
+}
+
+#endif
+
+#if defined(V)
+
+/* Pairs of 16-bit factors. */
+static inline vec pair(int first, int second)
+{
+    return V(set1_epi32)((int)((uint32_t)(uint16_t)first | (uint32_t)second << 16));
+}
+
+/* 16 bits of fraction rounded off. */
+static inline vec whole(vec low, vec high)
+{
+    return V(packs_epi32)(V(srai_epi32)(low, 16), V(srai_epi32)(high, 16));
+}
+
+static inline vec luma(vec red, vec blue)
 {
     /* 38470 has 17 bits with its sign: half of it is with red, half with blue */
-    __m256i a = _mm256_madd_epi16(red, pair(19595, 19235));
-    __m256i b = _mm256_madd_epi16(blue, pair(7471, 38470 - 19235));
-    return _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(HALF));
+    vec a = V(madd_epi16)(red, pair(19595, 19235));
+    vec b = V(madd_epi16)(blue, pair(7471, 38470 - 19235));
+    return V(add_epi32)(V(add_epi32)(a, b), V(set1_epi32)(HALF));
 }
 
 /* One colour times 1/2, less the others times these factors. `own`: of the colour and green. The
  * sum is computed with the other sign, as 1/2 has no place in 16 bits, but -1/2 has. */
-static inline __m256i chroma(__m256i own, __m256i other, int by_other, int by_green)
+static inline vec chroma(vec own, vec other, int by_other, int by_green)
 {
-    const __m256i round = _mm256_set1_epi32(128 * ONE + HALF - 1);
-    __m256i less = _mm256_add_epi32(_mm256_madd_epi16(own, pair(-HALF, by_green)),
-                                    _mm256_madd_epi16(other, pair(by_other, 0)));
-    return _mm256_sub_epi32(round, less);
+    const vec round = V(set1_epi32)(128 * ONE + HALF - 1);
+    vec less = V(add_epi32)(V(madd_epi16)(own, pair(-HALF, by_green)),
+                            V(madd_epi16)(other, pair(by_other, 0)));
+    return V(sub_epi32)(round, less);
 }
 
-/* 32 samples from what `whole` makes of four loads. */
-static inline void store_32(uint8_t *dst, __m256i first, __m256i second)
+static inline void split(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src)
 {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    __m256i bytes = _mm256_packus_epi16(first, second);
-    _mm256_storeu_si256((__m256i *)(void *)dst, _mm256_permutevar8x32_epi32(bytes, order));
-}
-
-static inline void split_32(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src)
-{
-    __m256i l[4], b[4], r[4];
+    vec l[4], b[4], r[4];
     for (int i = 0; i < 4; i++) {
-        __m256i pixels = load_8(src + 24 * i), red = pick(pixels, 0), blue = pick(pixels, 2);
+        vec pixels = load_pixels(src + 3 * PIXELS * i);
+        vec red = pick_red(pixels), blue = pick_blue(pixels);
         l[i] = luma(red, blue);
         b[i] = chroma(blue, red, 11059, 21709);
         r[i] = chroma(red, blue, 5329, 27439);
     }
-    store_32(y, whole(l[0], l[1]), whole(l[2], l[3]));
-    store_32(cb, whole(b[0], b[1]), whole(b[2], b[3]));
-    store_32(cr, whole(r[0], r[1]), whole(r[2], r[3]));
+    store_samples(y, whole(l[0], l[1]), whole(l[2], l[3]));
+    store_samples(cb, whole(b[0], b[1]), whole(b[2], b[3]));
+    store_samples(cr, whole(r[0], r[1]), whole(r[2], r[3]));
 }
 
 #endif
@@ -81,9 +141,9 @@ void HR_LEVELED(hr__jpeg_rgb_ycc)(uint8_t *restrict y, uint8_t *restrict cb, uin
                                   const uint8_t *restrict src, size_t n)
 {
     size_t i = 0;
-#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
-    for (; i + 34 <= n; i += 32) /* 100 bytes are read */
-        split_32(y + i, cb + i, cr + i, src + 3 * i);
+#if defined(V)
+    for (; i + 4 * PIXELS + 2 <= n; i += 4 * PIXELS) /* at most 4 bytes more are read */
+        split(y + i, cb + i, cr + i, src + 3 * i);
 #endif
     for (; i < n; i++) {
         int32_t r = src[3 * i], g = src[3 * i + 1], b = src[3 * i + 2];
