@@ -28,5 +28,6 @@ OURS = [
         {"restart_rows": 2, "quality": 30},
     )
 ]
+OURS.append(Case(NAME, [pictures([(33, 65), (1, 1)], layout="HW")], {}))
 OURS.append(Case(NAME, [Data([np.full((20, 35, 3), v, np.uint8) for v in (0, 255, 128)])], {}))
 ELSEWHERE = {NAME: "tests/python/test_encoders.py"}

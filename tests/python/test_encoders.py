@@ -47,10 +47,10 @@ def smooth(shape: tuple[int, ...]) -> np.ndarray:
     return np.clip(128 + 2 * walk, 0, 255).astype(np.uint8)
 
 
-def run(images: list[np.ndarray], **kwargs: Any) -> list[bytes]:
+def run(images: list[np.ndarray], layout: str = "HWC", **kwargs: Any) -> list[bytes]:
     pipe = Pipeline(len(images), 2, None, prefetch_queue_depth=1)
     with pipe:
-        source = fn.external_source(lambda: images, layout="HWC")
+        source = fn.external_source(lambda: images, layout=layout)
         pipe.set_outputs(fn.encoders.jpeg(source, **kwargs))
     (out,) = pipe.run()
     arrays = [np.asarray(out.at(i)) for i in range(len(images))]
@@ -148,6 +148,12 @@ def test_defaults() -> None:
     assert run([image])[0] == saved(image, 75, "4:2:0", False, 1)
 
 
+def test_no_axis_of_channels() -> None:
+    image = smooth((21, 30, 1))
+    assert run([image[..., 0]], layout="HW")[0] == saved(image)
+    assert run([image[..., 0]], layout="")[0] == saved(image)
+
+
 def test_a_quality_for_every_image() -> None:
     images = [smooth((40, 30, 3)) for _ in range(3)]
     qualities = [5, 60, 98]
@@ -230,6 +236,12 @@ def test_long_images() -> None:
 def test_what_is_refused(image: np.ndarray, kwargs: dict[str, Any], text: str) -> None:
     with pytest.raises((RuntimeError, ValueError, TypeError, OverflowError), match=text):
         run([image], **kwargs)
+
+
+def test_other_axes_are_refused() -> None:
+    for layout, shape in (("CHW", (3, 4, 4)), ("FHWC", (1, 4, 4, 3)), ("WHC", (4, 4, 3))):
+        with pytest.raises((RuntimeError, ValueError), match=layout):
+            run([np.zeros(shape, np.uint8)], layout=layout)
 
 
 def test_a_quality_that_comes_with_the_data_is_checked() -> None:

@@ -34,25 +34,26 @@ static hr_status jpeg_infer(hr_op_call *c, hr_error *error)
     const jpeg_args *a = c->args;
     const hr_tensor *in = &c->in[0];
     const int64_t *extent = in->shape.extent;
+    const int64_t channels = in->shape.ndim == 3 ? extent[2] : 1;
     hr_layout layout;
     hr_jpeg_encoded *encoded = NULL;
 
-    HR_TRY(hr_layout_match("HWC", &in->layout, in->shape.ndim, &layout, error));
+    HR_TRY(hr_layout_match("HWC|HW", &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8)
         return hr_fail(error, HR_STATUS_ERROR, "the input is %s; it must be UINT8",
                        hr_dtype_name(in->dtype));
-    if (extent[2] != 1 && extent[2] != 3)
+    if (channels != 1 && channels != 3)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input has %lld channels; it must have 3 (red, green and blue) or 1 "
                        "(grey)",
-                       (long long)extent[2]);
+                       (long long)channels);
     if (extent[0] < 1 || extent[1] < 1 || extent[0] > HR_JPEG_SIDE_MAX ||
         extent[1] > HR_JPEG_SIDE_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the image has %lld x %lld pixels (height x width); a JPEG file has 1 to %d "
                        "of each",
                        (long long)extent[0], (long long)extent[1], HR_JPEG_SIDE_MAX);
-    hr_jpeg_pixels image = {in->data, (int32_t)extent[0], (int32_t)extent[1], (int32_t)extent[2]};
+    hr_jpeg_pixels image = {in->data, (int32_t)extent[0], (int32_t)extent[1], (int32_t)channels};
     hr_jpeg_encoding how = {.quality = a->quality,
                             .h = a->subsampling[2] == '2' ? 2 : 1,
                             .v = a->subsampling[4] == '0' ? 2 : 1,
@@ -82,7 +83,7 @@ const hr_op_def hr_op_encoders_jpeg = {
     .devices = "cpu",
     .args = jpeg_arg_defs,
     .args_size = sizeof(jpeg_args),
-    .in = HR_INPUTS({.name = "images", .layouts = "HWC"}),
+    .in = HR_INPUTS({.name = "images", .layouts = "HWC|HW"}),
     .infer = jpeg_infer,
     .run_cpu = jpeg_run,
 };
