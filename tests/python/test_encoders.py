@@ -201,6 +201,36 @@ def test_restart_markers(subsampling: str, restart_rows: int) -> None:
     )
 
 
+ZIGZAG = [(0, 1), (1, 0), (2, 0), (1, 1), (0, 2), (0, 3), (1, 2), (2, 1), (3, 0), (4, 0), (3, 1)]
+QUANT = [11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17]  # of these at quality 50
+
+
+def waves(coefficient: tuple[int, int], value: int) -> np.ndarray:
+    """A block with one coefficient."""
+    at = np.arange(8)
+    vertical, horizontal = (
+        np.cos((2 * at + 1) * k * np.pi / 16) * (0.5 if k else 0.5**0.5 / 2) for k in coefficient
+    )
+    block: np.ndarray = np.round(128 + value * np.outer(vertical, horizontal))
+    return block
+
+
+def test_codes_that_would_be_too_long() -> None:
+    """Symbols as frequent as Fibonacci's numbers would get codes of more than 16 bits."""
+    blocks, count, after = [], 1, 2
+    for value in (3, 12):
+        for coefficient, quant in zip(ZIGZAG, QUANT, strict=True):
+            blocks += [waves(coefficient, value * quant)] * count
+            count, after = after, count + after
+    side = 1 + int(len(blocks) ** 0.5)
+    blocks += [np.full((8, 8), 128.0)] * (side * side - len(blocks))
+    image = np.array(blocks).reshape(side, side, 8, 8).swapaxes(1, 2).reshape(8 * side, 8 * side, 1)
+    (file,) = run([image.astype(np.uint8)], quality=50, optimize=True)
+    assert file == saved(image.astype(np.uint8), quality=50, optimize=True)
+    codes = file[file.index(b"\xff\xc4", file.index(b"\xff\xc4") + 1) + 5 :]
+    assert codes[15] >= 2  # of 16 bits
+
+
 def test_long_images() -> None:
     """The largest sides that libjpeg reads."""
     for shape in ((65500, 1, 1), (1, 65500, 3), (3, 65500, 1), (65500, 2, 3)):
