@@ -119,7 +119,8 @@ static inline __attribute__((always_inline)) void transpose(block *b)
     }
 }
 
-static inline void transform(block *b, const uint8_t *src, size_t stride, bool one)
+static inline __attribute__((always_inline)) void transform(block *b, const uint8_t *src,
+                                                            size_t stride, bool one)
 {
     for (int i = 0; i < 8; i++)
         b->v[i] = V(sub_epi16)(widen(src + (size_t)i * stride, one), V(set1_epi16)(CENTER));
@@ -141,8 +142,8 @@ static inline vec of_row(const uint16_t *table, int row)
 }
 
 /* The coefficients of two blocks; `one`: of the first one. */
-static inline void forward(block *b, const uint8_t *src, size_t stride, const hr_jpeg_quantiser *q,
-                           bool one)
+static inline __attribute__((always_inline)) void
+forward(block *b, const uint8_t *src, size_t stride, const hr_jpeg_quantiser *q, bool one)
 {
     transform(b, src, stride, one);
     for (int i = 0; i < 8; i++) {
@@ -216,15 +217,18 @@ static inline void forward_zigzag(int16_t *coef, const uint8_t *src, size_t stri
 
 #else
 
+/* hr_jpeg_quantised, in loops of one product each, which become instructions for 16 bits. */
 static inline void quantise(int16_t *restrict x, const hr_jpeg_quantiser *restrict q)
 {
-    for (int i = 0; i < 64; i++) { /* hr_jpeg_quantised */
-        int16_t negative = (int16_t)(x[i] >> 15);
-        uint16_t n = (uint16_t)((x[i] ^ negative) - negative + q->half[i]);
-        n = (uint16_t)((uint32_t)n * q->factor[i] >> 16);
-        n = (uint16_t)((uint32_t)n * q->scale[i] >> 16);
-        x[i] = (int16_t)((n ^ negative) - negative);
-    }
+    uint16_t n[64];
+    for (int i = 0; i < 64; i++)
+        n[i] = (uint16_t)((x[i] < 0 ? -x[i] : x[i]) + q->half[i]);
+    for (int i = 0; i < 64; i++)
+        n[i] = (uint16_t)((uint32_t)n[i] * q->factor[i] >> 16);
+    for (int i = 0; i < 64; i++)
+        n[i] = (uint16_t)((uint32_t)n[i] * q->scale[i] >> 16);
+    for (int i = 0; i < 64; i++)
+        x[i] = (int16_t)(x[i] < 0 ? -n[i] : n[i]);
 }
 
 static inline void forward_one(int16_t x[64], const uint8_t *src, size_t stride,
@@ -259,6 +263,7 @@ static inline void forward_zigzag(int16_t *coef, const uint8_t *src, size_t stri
     static const uint8_t natural[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
     int16_t x[64];
     forward_one(x, src, stride, q);
+#pragma GCC unroll 64
     for (int i = 0; i < 64; i++)
         coef[i] = x[natural[i]];
 }

@@ -120,19 +120,24 @@ static inline vec chroma(vec own, vec other, int by_other, int by_green)
     return V(sub_epi32)(round, less);
 }
 
+/* Two vectors of pixels. */
+static inline void split_two(vec ycc[3], const uint8_t *src)
+{
+    vec low = load_pixels(src), high = load_pixels(src + 3 * PIXELS);
+    vec red[2] = {pick_red(low), pick_red(high)}, blue[2] = {pick_blue(low), pick_blue(high)};
+    ycc[0] = whole(luma(red[0], blue[0]), luma(red[1], blue[1]));
+    ycc[1] = whole(chroma(blue[0], red[0], 11059, 21709), chroma(blue[1], red[1], 11059, 21709));
+    ycc[2] = whole(chroma(red[0], blue[0], 5329, 27439), chroma(red[1], blue[1], 5329, 27439));
+}
+
 static inline void split(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src)
 {
-    vec l[4], b[4], r[4];
-    for (int i = 0; i < 4; i++) {
-        vec pixels = load_pixels(src + 3 * PIXELS * i);
-        vec red = pick_red(pixels), blue = pick_blue(pixels);
-        l[i] = luma(red, blue);
-        b[i] = chroma(blue, red, 11059, 21709);
-        r[i] = chroma(red, blue, 5329, 27439);
-    }
-    store_samples(y, whole(l[0], l[1]), whole(l[2], l[3]));
-    store_samples(cb, whole(b[0], b[1]), whole(b[2], b[3]));
-    store_samples(cr, whole(r[0], r[1]), whole(r[2], r[3]));
+    vec first[3], second[3];
+    split_two(first, src);
+    split_two(second, src + 6 * PIXELS);
+    store_samples(y, first[0], second[0]);
+    store_samples(cb, first[1], second[1]);
+    store_samples(cr, first[2], second[2]);
 }
 
 #endif
