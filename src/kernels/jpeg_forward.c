@@ -168,6 +168,34 @@ static inline void forward_one(int16_t x[64], const uint8_t *src, size_t stride,
         store_one(x + 8 * i, b.v[i]);
 }
 
+#if defined(HR_LEVEL_v4)
+
+/* Half of the coefficients of a block in zigzag order, from four rows of both blocks twice; `at`:
+ * where they are in natural order, more for the second block. */
+static inline __m512i turned(const __m512i rows[4], __m512i natural, int more)
+{
+    /* 16 elements of a row, 8 of each block: the position is 16 * row + column */
+    __m512i row = _mm512_andnot_si512(_mm512_set1_epi16(7), natural);
+    __m512i at = _mm512_add_epi16(_mm512_add_epi16(row, natural), _mm512_set1_epi16((short)more));
+    return _mm512_mask_mov_epi16(_mm512_permutex2var_epi16(rows[0], at, rows[1]),
+                                 _mm512_cmpgt_epi16_mask(natural, _mm512_set1_epi16(31)),
+                                 _mm512_permutex2var_epi16(rows[2], at, rows[3]));
+}
+
+static inline void store_turned(int16_t *coef, const block *b)
+{
+    static const _Alignas(64) int16_t zigzag[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
+    __m512i rows[4];
+    for (int i = 0; i < 4; i++)
+        rows[i] = _mm512_inserti64x4(_mm512_castsi256_si512(b->v[2 * i]), b->v[2 * i + 1], 1);
+    for (int i = 0; i < 4; i++) {
+        __m512i natural = _mm512_load_si512(zigzag + 32 * (i % 2));
+        _mm512_storeu_si512(coef + 32 * i, turned(rows, natural, i / 2 * 8));
+    }
+}
+
+#else
+
 /* By row: the bytes of a row for the 64 coefficients in zigzag order; -1: from another row. */
 #define BYTES(natural, row)                                                                        \
     ((natural) / 8 == (row) ? (natural) % 8 * 2 : -1),                                             \
@@ -187,8 +215,8 @@ static const int8_t bytes_from[8][128] = {{HR_JPEG_ZIGZAG(FROM_0)}, {HR_JPEG_ZIG
                                           {HR_JPEG_ZIGZAG(FROM_6)}, {HR_JPEG_ZIGZAG(FROM_7)}};
 
 /* Coefficients 8 `part` to 8 `part` + 7 in zigzag order, which are in these rows. */
-static inline __attribute__((always_inline)) void store_turned(int16_t *coef, const block *b,
-                                                               int part, int first, int last)
+static inline __attribute__((always_inline)) void store_part(int16_t *coef, const block *b,
+                                                             int part, int first, int last)
 {
     vec v = _mm256_setzero_si256();
     for (int r = first; r <= last; r++) {
@@ -200,19 +228,26 @@ static inline __attribute__((always_inline)) void store_turned(int16_t *coef, co
     _mm_storeu_si128((__m128i *)(void *)(coef + 64 + 8 * part), _mm256_extracti128_si256(v, 1));
 }
 
+static inline void store_turned(int16_t *coef, const block *b)
+{
+    store_part(coef, b, 0, 0, 2);
+    store_part(coef, b, 1, 0, 4);
+    store_part(coef, b, 2, 1, 6);
+    store_part(coef, b, 3, 0, 3);
+    store_part(coef, b, 4, 4, 7);
+    store_part(coef, b, 5, 1, 6);
+    store_part(coef, b, 6, 3, 7);
+    store_part(coef, b, 7, 5, 7);
+}
+
+#endif
+
 static inline void forward_zigzag(int16_t *coef, const uint8_t *src, size_t stride,
                                   const hr_jpeg_quantiser *q)
 {
     block b;
     forward(&b, src, stride, q, false);
-    store_turned(coef, &b, 0, 0, 2);
-    store_turned(coef, &b, 1, 0, 4);
-    store_turned(coef, &b, 2, 1, 6);
-    store_turned(coef, &b, 3, 0, 3);
-    store_turned(coef, &b, 4, 4, 7);
-    store_turned(coef, &b, 5, 1, 6);
-    store_turned(coef, &b, 6, 3, 7);
-    store_turned(coef, &b, 7, 5, 7);
+    store_turned(coef, &b);
 }
 
 #else
