@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* PNG. libpng reads the chunks before the pixels, and the pixels that png/rows.h leaves to it,
  * among them all damaged ones. As in DALI, transparency from tRNS (a colour key or palette entries)
- * is ignored; only an alpha channel counts as a channel. */
+ * is ignored. An alpha channel is read. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"

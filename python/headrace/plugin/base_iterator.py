@@ -559,7 +559,7 @@ class _DaliBaseIterator(Generic[Item]):
 
 
 def _nothing() -> None:
-    """Stands in for `Taker.take` when there is no taker."""
+    """Called instead of `Taker.take` when there is no taker."""
 
 
 def _positions(outputs: Any) -> int:

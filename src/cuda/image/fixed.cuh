@@ -67,7 +67,7 @@ template <int C, int STORE> struct FixedTile {
 
     const hr_device_program *p;
     const uint32_t *taps; // from make_taps
-    image to;
+    placed_image to;
     int y0, x0, rows, columns; // the tile's outputs, in the view
     int stride, row_bytes;     // of source rows; of the rows between the passes
     int x_taps, y_taps, y_words, width;

@@ -37,7 +37,7 @@ struct LoadAny {
 
 struct FloatTile {
     const hr_device_program *p;
-    image to;
+    placed_image to;
     const uint32_t *made;      // from make_taps
     int y0, x0, rows, columns; // of the lines in progress
     int end_row;

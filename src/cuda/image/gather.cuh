@@ -12,7 +12,7 @@
 struct GatherFrame {
     const hr_gather_spec *gather;
     const hr_map *map;
-    image to;
+    placed_image to;
     int64_t step[3]; // bytes of the source from pixel to pixel along x, y, z
     int64_t slice;
 

@@ -10,18 +10,18 @@
 #include "cuda/image/value.cuh"
 #include "image/device.h"
 
-typedef struct image {
+typedef struct placed_image {
     const uint8_t *src; // the first pixel needed
     uint8_t *dst;       // its first output
     int plane;          // index of an outer C, for mean and fill, or of the frame; otherwise 0
     bool added;         // a plane that the source does not have
-} image;
+} placed_image;
 
 // Image `i` of the output (`filled`) or of the source.
-HR_SHARED image image_at(const hr_device_program *p, int i, bool filled)
+HR_SHARED placed_image image_at(const hr_device_program *p, int i, bool filled)
 {
     int64_t from = p->src_offset, to = 0;
-    image out = {(const uint8_t *)p->src + from, (uint8_t *)p->dst, 0, false};
+    placed_image out = {(const uint8_t *)p->src + from, (uint8_t *)p->dst, 0, false};
     if (p->outer_count == 0)
         return out;
     for (int o = p->outer_count - 1; o >= 0; o--) {

@@ -23,7 +23,7 @@ struct part {
     int32_t channels, groups, pieces, tiles;
 };
 
-// The work of a block: a piece of up to GROUP channels of an image.
+// What one thread block works on: a range of pixels, in up to GROUP channels of one image.
 struct piece {
     int64_t row, first, end, at; // row: of counters; at: of channel 0 of pixel `first`
     int32_t channels;
@@ -166,7 +166,7 @@ size_t rows_of(const hr_op_call *c)
     return memo(c)->pixels > 0 ? memo(c)->outer * memo(c)->channels : 0;
 }
 
-// As many images as fit: those of a batch, or of a part of it if the batch has many small ones.
+// Finds memory for the counters of as many images as fit: all of the batch, or a part of it.
 hr_status find_room(room *to, hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
                     hr_error *error)
 {
