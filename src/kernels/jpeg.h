@@ -30,7 +30,10 @@ enum {
     HR_JPEG_BLOCKS_MAX = 6,  /* per MCU, in the samplings that we decode */
     HR_JPEG_INPUT_PAD = 512, /* bytes after the scan that may be read: more than one block has */
     HR_JPEG_MARK_BYTES = 512,
-    HR_JPEG_ROW_PAD = 64 /* samples before and after a row that row kernels may read or write */
+    HR_JPEG_ROW_PAD = 64, /* samples before and after a row that row kernels may read or write */
+    HR_JPEG_BLOCK_BYTES = 212, /* 27 bits for DC, 16 + 10 for each of 63 AC */
+    HR_JPEG_SINK_PAD = 8,
+    HR_JPEG_WIDE = 2 /* blocks that are transformed together, at most */
 };
 
 /* A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value together;
@@ -58,11 +61,39 @@ typedef struct hr_jpeg_coefs {
     bool ones_complement;        /* negative values, except DC, are in ones' complement: v - 1 */
 } hr_jpeg_coefs;
 
-/* A table of quantisers q for the forward DCT, in natural order. */
+/* A table of quantisers q for the forward DCT, in natural order; see hr_jpeg_quantised. */
 typedef struct hr_jpeg_quantiser {
-    float half[64];    /* 4 q + 1/2: half of the divisor, and half a unit more */
-    float inverse[64]; /* 1 / (8 q): the transform's results are 8 times the coefficients */
+    uint16_t half[64], factor[64], scale[64];
 } hr_jpeg_quantiser;
+
+/* A Huffman table for encoding: by symbol, the code with room below it for the bits of the value,
+ * and the number of both. */
+typedef struct hr_jpeg_code {
+    uint32_t code, bits;
+} hr_jpeg_code;
+typedef struct hr_jpeg_codes {
+    hr_jpeg_code of[256];
+} hr_jpeg_codes;
+
+/* Blocks that are encoded: of an MCU, and those at the same place of the MCUs after it. */
+typedef struct hr_jpeg_coded {
+    const hr_jpeg_codes *dc, *ac;
+    uint64_t *dc_count, *ac_count; /* of symbols, if they are only counted */
+    int32_t component;
+    const int16_t *coef; /* of the next MCU, in zigzag order */
+    size_t step;         /* elements to the next block at this place */
+} hr_jpeg_coded;
+
+/* A position in a scan that is written, before bytes are stuffed. The lowest `count` bits of
+ * `window`, fewer than 8, have not been written. */
+typedef struct hr_jpeg_sink {
+    uint8_t *next; /* HR_JPEG_BLOCK_BYTES per block, and HR_JPEG_SINK_PAD, can be written */
+    uint64_t window;
+    uint32_t count;
+    int32_t predicted[3]; /* DC prediction of each component */
+    int32_t blocks;
+    hr_jpeg_coded block[HR_JPEG_BLOCKS_MAX];
+} hr_jpeg_sink;
 
 /* One block of an MCU. */
 typedef struct hr_jpeg_block {

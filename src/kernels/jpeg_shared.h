@@ -39,6 +39,50 @@ HR_SHARED int32_t hr_jpeg_red(int32_t r, int32_t g, int32_t b)
     return (HALF * r - 27439 * g - 5329 * b + 128 * ONE + HALF - 1) >> 16;
 }
 
+/* ---- quantising ---- */
+
+/* A quantiser q, 1 to 255, for results v of the transform, which are 8 times the coefficients: the
+ * quotient of n = |v| + 4 q, less than 2^14, and 8 q, for which |v| <= 8192. With 2^s <= q <
+ * 2^(s+1) and factor = 2^(15+s) / q rounded up, it is n * factor / 2^(18+s) rounded down: the
+ * factor is too large by less than 1, so the product by less than 2^14, and 2^(18+s) / 8 q is more.
+ */
+HR_SHARED void hr_jpeg_quantiser_of(int32_t q, uint16_t *half, uint16_t *factor, uint16_t *scale)
+{
+    int32_t s = 0;
+    while (q >> (s + 1))
+        s++;
+    *half = (uint16_t)(4 * q);
+    *factor = (uint16_t)(((1 << (15 + s)) + q - 1) / q);
+    *scale = (uint16_t)(1 << (14 - s));
+}
+
+/* Rounded half away from zero. */
+HR_SHARED int32_t hr_jpeg_quantised(int32_t v, uint32_t half, uint32_t factor, uint32_t scale)
+{
+    uint32_t n = (uint32_t)(v < 0 ? -v : v) + half;
+    int32_t whole = (int32_t)(((n * factor >> 16) * scale) >> 16);
+    return v < 0 ? -whole : whole;
+}
+
+/* ---- symbols ---- */
+
+/* The bits of a value, those above its size included: negative ones are one less. */
+HR_SHARED int32_t hr_jpeg_value(int32_t v)
+{
+    return v + (v >> 31);
+}
+
+/* The number of bits of |v|. */
+HR_SHARED uint32_t hr_jpeg_size(int32_t v)
+{
+    uint32_t magnitude = (uint32_t)(hr_jpeg_value(v) ^ (v >> 31));
+#if defined(__CUDA_ARCH__)
+    return 32 - (uint32_t)__clz((int)magnitude);
+#else
+    return 31 - (uint32_t)__builtin_clz(2 * magnitude + 1);
+#endif
+}
+
 /* ---- the DCT ---- */
 
 enum { CONST_BITS = 13, PASS1_BITS = 2, CENTER = 128 };

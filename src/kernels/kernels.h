@@ -78,6 +78,7 @@ struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_quantiser;
 struct hr_jpeg_scan;
+struct hr_jpeg_sink;
 struct hr_lab_tables;
 struct hr_remap;
 struct hr_rng;
@@ -279,6 +280,13 @@ typedef struct hr_kernels {
     /* The forward DCT of one block, quantised; `coef` as in hr_jpeg_coefs. */
     void (*jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
                       const struct hr_jpeg_quantiser *q);
+    /* The same for n blocks next to one another, in zigzag order. Reads and writes up to
+     * HR_JPEG_WIDE - 1 blocks beyond them. */
+    void (*jpeg_fdct_row)(int16_t *coef, const uint8_t *src, size_t stride,
+                          const struct hr_jpeg_quantiser *q, size_t n);
+    /* Writes the symbols of the next `mcus` MCUs, or counts them, and moves the blocks on. */
+    void (*jpeg_put)(struct hr_jpeg_sink *sink, int32_t mcus);
+    void (*jpeg_count)(struct hr_jpeg_sink *sink, int32_t mcus);
     /* Upsample n samples of one row. `near` and `far` are the nearest and second-nearest input
      * rows; `below`: far is below near. h2*: src[-1] and src[n] exist. Rows are padded by
      * HR_JPEG_ROW_PAD. */
@@ -292,8 +300,9 @@ typedef struct hr_kernels {
     void (*jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b, const uint8_t *c,
                             size_t n);
     void (*jpeg_rgb_ycc)(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src, size_t n);
-    /* n means of four samples in two rows, rounded down and up in turn. */
+    /* n means of four samples in two rows, or of two in one, rounded down and up in turn. */
     void (*jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t *lower, size_t n);
+    void (*jpeg_half_across)(uint8_t *dst, const uint8_t *src, size_t n);
 
     /* ---- planes of videos; kernels/yuv.h ---- */
     /* A row of interpolated chroma. May write HR_YUV_PAD elements beyond it. */

@@ -161,11 +161,20 @@ void HR_LEVELED(hr__jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8
                                      const uint8_t *c, size_t n);
 
 /* jpeg_forward.c */
+void HR_LEVELED(hr__jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
+                               const struct hr_jpeg_quantiser *q);
+void HR_LEVELED(hr__jpeg_fdct_row)(int16_t *coef, const uint8_t *src, size_t stride,
+                                   const struct hr_jpeg_quantiser *q, size_t n);
+
+/* jpeg_forward_rows.c */
 void HR_LEVELED(hr__jpeg_rgb_ycc)(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src,
                                   size_t n);
 void HR_LEVELED(hr__jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t *lower, size_t n);
-void HR_LEVELED(hr__jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
-                               const struct hr_jpeg_quantiser *q);
+void HR_LEVELED(hr__jpeg_half_across)(uint8_t *dst, const uint8_t *src, size_t n);
+
+/* jpeg_symbols.c */
+void HR_LEVELED(hr__jpeg_put)(struct hr_jpeg_sink *sink, int32_t mcus);
+void HR_LEVELED(hr__jpeg_count)(struct hr_jpeg_sink *sink, int32_t mcus);
 
 /* yuv.c */
 void HR_LEVELED(hr__yuv_chroma)(int16_t *dst, const struct hr_yuv_chroma *c);

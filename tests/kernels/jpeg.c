@@ -6,6 +6,7 @@
 #include "xorshift.h"
 
 #include "kernels/jpeg.h"
+#include "kernels/jpeg_shared.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -142,8 +143,20 @@ static void random_quantisers(hr_jpeg_quantiser *q, int *step)
 {
     for (int i = 0; i < 64; i++) {
         step[i] = 1 + (int)(rnd() % (rnd() & 1 ? 255 : 8));
-        q->half[i] = 4.0f * (float)step[i] + 0.5f;
-        q->inverse[i] = 1.0f / (8.0f * (float)step[i]);
+        hr_jpeg_quantiser_of(step[i], &q->half[i], &q->factor[i], &q->scale[i]);
+    }
+}
+
+/* All quotients. */
+TEST(quantisers)
+{
+    uint16_t half, factor, scale;
+    for (int q = 1; q < 256; q++) {
+        hr_jpeg_quantiser_of(q, &half, &factor, &scale);
+        for (int v = -8192; v <= 8192; v++) {
+            int whole = (abs(v) + 4 * q) / (8 * q);
+            CHECK(hr_jpeg_quantised(v, half, factor, scale) == (v < 0 ? -whole : whole));
+        }
     }
 }
 
@@ -180,6 +193,89 @@ TEST(forward_dct)
                 level(i)->jpeg_fdct(again, samples, 8, &q);
                 CHECK(memcmp(coef, again, sizeof coef) == 0);
             }
+    }
+}
+
+/* A row of blocks is what one block after the other is, in zigzag order. */
+TEST(forward_dct_of_rows)
+{
+    enum { BLOCKS = 7, STRIDE = 8 * (BLOCKS + HR_JPEG_WIDE) };
+    _Alignas(64) int16_t coef[64];
+    static int16_t row[(BLOCKS + HR_JPEG_WIDE) * 64];
+    static uint8_t samples[8 * STRIDE];
+    hr_jpeg_quantiser q;
+    int step[64];
+    for (int round = 0; round < 300; round++) {
+        for (size_t i = 0; i < sizeof samples; i++)
+            samples[i] = (uint8_t)(round % 2 ? rnd() : 255 * (rnd() & 1));
+        random_quantisers(&q, step);
+        for (int i = 0; i < 3; i++) {
+            size_t n = 1 + rnd() % BLOCKS;
+            if (!level(i))
+                continue;
+            memset(row, 0x55, sizeof row);
+            level(i)->jpeg_fdct_row(row, samples, STRIDE, &q, n);
+            for (size_t b = 0; b < n; b++) {
+                level(0)->jpeg_fdct(coef, samples + 8 * b, STRIDE, &q);
+                for (int k = 0; k < 64; k++)
+                    CHECK(row[64 * b + (size_t)k] ==
+                          coef[HR_JPEG_POSITION(zigzag_row(k), zigzag_col(k))]);
+            }
+            CHECK(row[64 * (n + HR_JPEG_WIDE - 1)] == 0x5555);
+        }
+    }
+}
+
+/* Rows of every length. */
+TEST(colours_to_samples)
+{
+    static uint8_t pixels[3 * WIDE], planes[3][WIDE + 1];
+    for (int round = 0; round < 600; round++) {
+        size_t n = (size_t)round % WIDE + 1;
+        uint8_t *src = pixels + sizeof pixels - 3 * n; /* nothing behind it may be read */
+        for (size_t k = 0; k < 3 * n; k++)
+            src[k] = (uint8_t)(round % 3 ? rnd() : 255 * (rnd() & 1));
+        for (int i = 0; i < 3; i++) {
+            if (!level(i))
+                continue;
+            memset(planes, 0x55, sizeof planes);
+            level(i)->jpeg_rgb_ycc(planes[0], planes[1], planes[2], src, n);
+            for (size_t k = 0; k < n; k++) {
+                double r = src[3 * k], g = src[3 * k + 1], b = src[3 * k + 2];
+                double y = 0.299 * r + 0.587 * g + 0.114 * b;
+                CHECK(fabs(planes[0][k] - y) <= 0.51);
+                CHECK(fabs(planes[1][k] - 128 - (b - y) / 1.772) <= 0.51);
+                CHECK(fabs(planes[2][k] - 128 - (r - y) / 1.402) <= 0.51);
+            }
+            CHECK(planes[0][n] == 0x55 && planes[1][n] == 0x55 && planes[2][n] == 0x55);
+        }
+    }
+}
+
+/* Means, whose halves are rounded down and up in turn. */
+TEST(halved_samples)
+{
+    static uint8_t src[4 * WIDE], dst[WIDE + 1];
+    const uint8_t *upper = src, *lower = src + 2 * WIDE;
+    for (int round = 0; round < 400; round++) {
+        size_t n = (size_t)round % WIDE + 1;
+        for (size_t k = 0; k < sizeof src; k++)
+            src[k] = (uint8_t)(round % 3 ? rnd() : 255 * (rnd() & 1));
+        for (int i = 0; i < 3; i++) {
+            if (!level(i))
+                continue;
+            memset(dst, 0x55, sizeof dst);
+            level(i)->jpeg_half(dst, upper, lower, n);
+            for (size_t k = 0; k < n; k++) {
+                int sum = upper[2 * k] + upper[2 * k + 1] + lower[2 * k] + lower[2 * k + 1];
+                CHECK(dst[k] == (sum + 1 + (int)(k % 2)) / 4);
+            }
+            CHECK(dst[n] == 0x55);
+            level(i)->jpeg_half_across(dst, upper, n);
+            for (size_t k = 0; k < n; k++)
+                CHECK(dst[k] == (upper[2 * k] + upper[2 * k + 1] + (int)(k % 2)) / 2);
+            CHECK(dst[n] == 0x55);
+        }
     }
 }
 

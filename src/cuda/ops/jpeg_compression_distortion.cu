@@ -4,6 +4,7 @@
 // transforms a block of samples in place, quantises it and transforms it back; then one thread per
 // pixel doubles the chroma and mixes the colours.
 #include "ops/image/jpeg_distortion.h"
+#include "codecs/jpeg/quality.h"
 #include "cuda/ops/op.cuh"
 #include "kernels/jpeg_shared.h"
 
@@ -12,7 +13,7 @@ namespace
 
 // In natural order: row by row.
 struct table {
-    float half[64], inverse[64]; // as hr_jpeg_quantiser
+    hr_jpeg_quantiser quantiser;
     int16_t quant[64];
 };
 
@@ -90,9 +91,9 @@ struct distort : part {
         HR_UNROLL
         for (int r = 0; r < 8; r++) {
             int i = 8 * r + c;
-            int32_t size = v[r] < 0 ? -v[r] : v[r];
-            int32_t whole = (int32_t)(((float)size + t->half[i]) * t->inverse[i]);
-            v[r] = (int16_t)((v[r] < 0 ? -whole : whole) * t->quant[i]);
+            const hr_jpeg_quantiser *q = &t->quantiser;
+            int32_t whole = hr_jpeg_quantised(v[r], q->half[i], q->factor[i], q->scale[i]);
+            v[r] = (int16_t)(whole * t->quant[i]);
         }
         hr_jpeg_idct_1d(v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7,
                         CONST_BITS - PASS1_BITS);
@@ -186,12 +187,9 @@ void table_make(table *t, int chroma, int32_t quality)
     static const uint8_t natural[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
     uint8_t zigzag[64];
     hr_jpeg_quality_table(zigzag, chroma, quality);
-    for (int i = 0; i < 64; i++) {
-        float divisor = 8.0f * (float)zigzag[i];
-        t->half[natural[i]] = divisor / 2.0f + 0.5f;
-        t->inverse[natural[i]] = 1.0f / divisor;
+    hr_jpeg_quantiser_make(&t->quantiser, zigzag);
+    for (int i = 0; i < 64; i++)
         t->quant[natural[i]] = zigzag[i];
-    }
 }
 
 int64_t frames_of(const hr_op_call *c)

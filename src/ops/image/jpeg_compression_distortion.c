@@ -5,6 +5,7 @@
 #include "ops/image/jpeg_distortion.h"
 
 #include "codecs/jpeg/markers.h"
+#include "codecs/jpeg/quality.h"
 #include "core/core.h"
 #include "kernels/jpeg.h"
 #include "kernels/kernels.h"
@@ -41,11 +42,7 @@ static void tables_make(plane *p, int chroma, int32_t quality)
 
     hr_jpeg_quality_table(table, chroma, quality);
     hr_jpeg_quant_build(p->quant, table, false);
-    for (int i = 0; i < 64; i++) {
-        float divisor = 8.0f * (float)p->quant[HR_JPEG_POSITION(i / 8, i % 8)];
-        p->quantiser.half[i] = divisor / 2.0f + 0.5f;
-        p->quantiser.inverse[i] = 1.0f / divisor;
-    }
+    hr_jpeg_quantiser_make(&p->quantiser, table);
 }
 
 static hr_status plane_make(plane *p, size_t width, size_t height, hr_arena *arena, hr_error *error)

@@ -3,8 +3,10 @@
 /* Cases of the kernels for JPEG files and videos. Scans are random bits: they are codes, too. */
 #include "levels.h"
 
+#include "codecs/jpeg/encode_codes.h"
 #include "codecs/jpeg/markers.h"
 #include "kernels/jpeg.h"
+#include "kernels/jpeg_shared.h"
 #include "kernels/yuv.h"
 
 enum { N = 1000, MCUS = 64, BLOCKS = 3, PLANE = MCUS * 64 };
@@ -90,13 +92,38 @@ static void transforms(void)
         coefs[i / 64][i % 64] = (int16_t)(i % 64 < 20 ? IN[i] - 128 : 0);
     for (int b = 0; b < 2; b++)
         blocks[b] = (hr_jpeg_coefs){OUT + 8 * b, 16, coefs[b], quant, 63, false};
-    for (int i = 0; i < 64; i++) {
-        q.half[i] = 4.0f * (float)(i + 1) + 0.5f;
-        q.inverse[i] = 1.0f / (8.0f * (float)(i + 1));
-    }
+    for (int i = 0; i < 64; i++)
+        hr_jpeg_quantiser_of(i + 1, &q.half[i], &q.factor[i], &q.scale[i]);
     KERNEL(jpeg_idct, "blocks", 2, OUT, 128, (k->jpeg_idct(&blocks[0]), k->jpeg_idct(&blocks[1])))
     KERNEL(jpeg_idct_two, "blocks", 2, OUT, 128, k->jpeg_idct_two(blocks))
     KERNEL(jpeg_fdct, "blocks", 1, OUT, 128, k->jpeg_fdct((int16_t *)(void *)OUT, IN, 16, &q))
+    KERNEL(jpeg_fdct_row, "blocks", 16, OUT, 16 * 128,
+           k->jpeg_fdct_row((int16_t *)(void *)OUT, IN, 200, &q, 16))
+}
+
+/* Blocks in which every third coefficient, and fewer of the later ones, is not zero. */
+static void symbols(void)
+{
+    static hr_jpeg_codes dc, ac;
+    static int16_t coefs[MCUS * BLOCKS][64];
+    static uint64_t count[2][256];
+    hr_jpeg_sink start = {.next = OUT, .blocks = BLOCKS}, s;
+    for (int i = 0; i < MCUS * BLOCKS * 64; i++)
+        coefs[i / 64][i % 64] =
+            (int16_t)(IN[i] % 3 == 0 && IN[i + 1] > 4 * (i % 64) ? IN[i + 2] - 128 : 0);
+    hr_jpeg_codes_build(&dc, hr_jpeg_usual_codes(0, false));
+    hr_jpeg_codes_build(&ac, hr_jpeg_usual_codes(0, true));
+    for (int b = 0; b < BLOCKS; b++)
+        start.block[b] = (hr_jpeg_coded){&dc, &ac, count[0], count[1], b, coefs[b], 64 * BLOCKS};
+    s = start;
+    hr_kernels_get(HR_CPU_LEVEL_BASE)->jpeg_put(&s, MCUS);
+    size_t size = (size_t)(s.next - OUT);
+    levels_require(size > MCUS * BLOCKS && size < MCUS * BLOCKS * HR_JPEG_BLOCK_BYTES,
+                   "the blocks are not usual");
+    KERNEL(jpeg_put, "MCUs of 3 blocks", MCUS, OUT, size, (s = start, k->jpeg_put(&s, MCUS)))
+    KERNEL(jpeg_count, "MCUs of 3 blocks", MCUS, OUT, sizeof count,
+           (memset(count, 0, sizeof count), s = start, k->jpeg_count(&s, MCUS),
+            memcpy(OUT, count, sizeof count)))
 }
 
 static void rows(void)
@@ -110,6 +137,7 @@ static void rows(void)
     KERNEL(jpeg_interleave, "", N, OUT, 3 * N, k->jpeg_interleave(OUT, a, b, c, N))
     KERNEL(jpeg_rgb_ycc, "", N, OUT, 3 * N, k->jpeg_rgb_ycc(OUT, OUT + N, OUT + 2 * N, a, N))
     KERNEL(jpeg_half, "", N, OUT, N, k->jpeg_half(OUT, a, b + N, N))
+    KERNEL(jpeg_half_across, "", N, OUT, N, k->jpeg_half_across(OUT, a, N))
 }
 
 static void videos(void)
@@ -137,6 +165,7 @@ void levels_of_codecs(void)
     scans();
     passes();
     transforms();
+    symbols();
     rows();
     videos();
 }
