@@ -543,9 +543,18 @@ typedef struct hr_reader_meta {
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);
 
-/* The state after the last iteration taken: pass it as `checkpoint` to continue exactly there. Free
- * this text and those below with hr_string_free. */
+/* The state after the last iteration taken: pass it as `checkpoint` to continue exactly there. A
+ * JSON object, to which callers may add members: what `checkpoint` gets may have any, and only
+ * "headrace_checkpoint" and "engine" are read. Free this text and those below with hr_string_free.
+ */
 HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size,
+                                        hr_error *error);
+/* The same at the beginning of an epoch, before which `iterations` iterations were taken, and
+ * `positions` positions of each reader. The number of shards counts as if it had always been the
+ * present one. HR_STATUS_NOT_IMPLEMENTED: a source is no reader, so that it only goes forward.
+ */
+HR_API hr_status hr_checkpoint_at_epoch(hr_pipeline *pipeline, int64_t iterations,
+                                        int64_t positions, char **text, size_t *size,
                                         hr_error *error);
 /* JSON: counters since the pipeline was made (docs/statistics.md). */
 HR_API hr_status hr_pipeline_stats(hr_pipeline *pipeline, char **json, hr_error *error);

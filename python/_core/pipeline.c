@@ -422,6 +422,13 @@ static PyObject *pipeline_reader_meta(PyObject *object, PyObject *arg)
                          m.resplit ? Py_True : Py_False, "position", (long long)m.position);
 }
 
+static PyObject *text_bytes(char *text, size_t size)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
+    hr_string_free(text);
+    return bytes;
+}
+
 static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -436,11 +443,27 @@ static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
     status = hr_pipeline_checkpoint(self->pipeline, &text, &size, &error);
     Py_END_ALLOW_THREADS
     pipeline_leave(self);
-    if (status != HR_STATUS_OK)
-        return core_raise(&error);
-    PyObject *bytes = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
-    hr_string_free(text);
-    return bytes;
+    return status == HR_STATUS_OK ? text_bytes(text, size) : core_raise(&error);
+}
+
+/* checkpoint_at_epoch(batches, positions); None: a source only goes forward */
+static PyObject *pipeline_checkpoint_at_epoch(PyObject *object, PyObject *args)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long long batches, positions;
+    if (!PyArg_ParseTuple(args, "LL", &batches, &positions) || pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    char *text = NULL;
+    size_t size = 0;
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_checkpoint_at_epoch(self->pipeline, batches, positions, &text, &size, &error);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
+    if (status == HR_STATUS_NOT_IMPLEMENTED)
+        Py_RETURN_NONE;
+    return status == HR_STATUS_OK ? text_bytes(text, size) : core_raise(&error);
 }
 
 typedef hr_status (*report_fn)(hr_pipeline *pipeline, char **text, hr_error *error);
@@ -509,6 +532,8 @@ static PyMethodDef pipeline_methods[] = {
      "use_torch_memory() -> bool: allocates outputs on a device with PyTorch from now on."},
     {"reader_meta", pipeline_reader_meta, METH_O, "reader_meta(node) -> dict"},
     {"checkpoint", pipeline_checkpoint, METH_NOARGS, "checkpoint() -> bytes"},
+    {"checkpoint_at_epoch", pipeline_checkpoint_at_epoch, METH_VARARGS,
+     "checkpoint_at_epoch(batches, positions) -> bytes or None"},
     {"stats", pipeline_stats, METH_NOARGS, "stats() -> str: JSON"},
     {"explain", pipeline_explain, METH_NOARGS, "explain() -> str"},
     {"errors", pipeline_errors, METH_NOARGS, "errors() -> str: JSON"},

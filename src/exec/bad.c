@@ -37,23 +37,23 @@ static void free_texts(hr_bad *bad)
  * another. A full list loses its last entry. NULL: `bad` would be that one, or out of memory. */
 static hr_bad *bad_slot(hr_pipeline *p, const hr_bad *bad)
 {
-    if (p->bad_count == BAD_KEPT) {
-        if (bad_order(bad, &p->bad[BAD_KEPT - 1]) >= 0)
+    if (p->bad.count == BAD_KEPT) {
+        if (bad_order(bad, &p->bad.list[BAD_KEPT - 1]) >= 0)
             return NULL;
-        free_texts(&p->bad[--p->bad_count]);
+        free_texts(&p->bad.list[--p->bad.count]);
     }
-    if (p->bad_count == p->bad_capacity) {
-        int32_t capacity = HR_MAX(16, 2 * p->bad_capacity);
-        hr_bad *list = hr_realloc(p->bad, (size_t)capacity, sizeof(*list), NULL);
+    if (p->bad.count == p->bad.capacity) {
+        int32_t capacity = HR_MAX(16, 2 * p->bad.capacity);
+        hr_bad *list = hr_realloc(p->bad.list, (size_t)capacity, sizeof(*list), NULL);
         if (!list)
             return NULL;
-        p->bad = list;
-        p->bad_capacity = capacity;
+        p->bad.list = list;
+        p->bad.capacity = capacity;
     }
-    int32_t at = p->bad_count++;
-    for (; at > 0 && bad_order(bad, &p->bad[at - 1]) < 0; at--)
-        p->bad[at] = p->bad[at - 1];
-    return &p->bad[at];
+    int32_t at = p->bad.count++;
+    for (; at > 0 && bad_order(bad, &p->bad.list[at - 1]) < 0; at--)
+        p->bad.list[at] = p->bad.list[at - 1];
+    return &p->bad.list[at];
 }
 
 hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
@@ -61,9 +61,9 @@ hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
     if (!path)
         return HR_STATUS_OK;
     /* O_NONBLOCK: a FIFO without a reader fails here instead of blocking the pipeline later. */
-    p->quarantine =
+    p->bad.quarantine =
         open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
-    if (p->quarantine < 0)
+    if (p->bad.quarantine < 0)
         return hr_fail_errno(error, errno, "quarantine: '%s' cannot be written", path);
     return HR_STATUS_OK;
 }
@@ -106,13 +106,13 @@ static int write_line(int fd, const char *source, const char *message)
  * the pipeline's lock held: a slow disk must not block the workers. */
 static int quarantine(hr_pipeline *p, const char *source, const char *message)
 {
-    pthread_mutex_lock(&p->quarantine_lock);
-    int code = p->quarantine >= 0 ? write_line(p->quarantine, source, message) : 0;
+    pthread_mutex_lock(&p->bad.quarantine_lock);
+    int code = p->bad.quarantine >= 0 ? write_line(p->bad.quarantine, source, message) : 0;
     if (code != 0) {
-        close(p->quarantine);
-        p->quarantine = -1;
+        close(p->bad.quarantine);
+        p->bad.quarantine = -1;
     }
-    pthread_mutex_unlock(&p->quarantine_lock);
+    pthread_mutex_unlock(&p->bad.quarantine_lock);
     return code;
 }
 
@@ -144,13 +144,13 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
                   .action = action};
     int code = quarantine(p, source, message);
     pthread_mutex_lock(&p->lock);
-    p->bad_total++;
+    p->bad.total++;
     keep(p, &bad, source, task->node ? task->node->def->name : "", message);
     if (code != 0) {
         hr_error error;
         hr_fail_errno(&error, code,
                       "the quarantine file cannot be written; no more samples are added to it");
-        bad = (hr_bad){.iteration = p->taken_iteration, .action = "warning"};
+        bad = (hr_bad){.iteration = p->taken.iteration, .action = "warning"};
         keep(p, &bad, "", "", error.message);
     }
     pthread_mutex_unlock(&p->lock);
@@ -158,11 +158,11 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
 
 void hr__bad_fini(hr_pipeline *p)
 {
-    for (int32_t i = 0; i < p->bad_count; i++)
-        free_texts(&p->bad[i]);
-    hr_free(p->bad);
-    if (p->quarantine >= 0)
-        close(p->quarantine);
+    for (int32_t i = 0; i < p->bad.count; i++)
+        free_texts(&p->bad.list[i]);
+    hr_free(p->bad.list);
+    if (p->bad.quarantine >= 0)
+        close(p->bad.quarantine);
 }
 
 hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
@@ -171,8 +171,8 @@ hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
     HR_TRY(hr__check_owner(p, error));
     hr_text_append(&t, "[");
     pthread_mutex_lock(&p->lock);
-    for (int32_t i = 0; i < p->bad_count; i++) {
-        const hr_bad *b = &p->bad[i];
+    for (int32_t i = 0; i < p->bad.count; i++) {
+        const hr_bad *b = &p->bad.list[i];
         hr_text_append(
             &t, "%s{\"iteration\": %lld, \"index\": %lld, \"epoch\": %lld, \"action\": \"%s\"",
             i ? ", " : "", (long long)b->iteration, (long long)b->index, (long long)b->epoch,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A checkpoint is a few integers, and the cursors of streams. Order and randomness are pure
- * functions of the position, so that resuming takes constant time. */
+/* A checkpoint is a JSON document. Its section "engine" is a few integers, and the cursors of
+ * streams: order and randomness are pure functions of the position, so that resuming takes constant
+ * time. Other sections belong to callers, and are not read here. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -9,32 +10,32 @@
 #include "exec/checkpoint.h"
 #include "exec/resplit.h"
 
-/* Version 1 had no 'shards' and no 'past', and fitted only the same num_shards and shard_id. */
-#define CHECKPOINT_VERSION 2
+#define CHECKPOINT_VERSION 3
+#define CHECKPOINT_FLAT 2 /* this version had no sections: the document was that of the engine */
 
 /* The hash of what the graph computes. A checkpoint fits only a pipeline that computes the same;
  * other parts of its program may have changed. */
-uint64_t hr__graph_fingerprint(const hr_graph *graph, bool fixed)
+uint64_t hr__graph_fingerprint(const hr_graph *graph)
 {
     char *text = NULL;
     size_t size = 0;
-    if (hr__graph_meaning(graph, fixed, &text, &size, NULL) != HR_STATUS_OK)
+    if (hr__graph_meaning(graph, &text, &size, NULL) != HR_STATUS_OK)
         return 0;
     uint64_t hash = hr_fnv1a(HR_FNV1A, text, size);
     hr_string_free(text);
     return hash >> 1; /* fits a JSON integer */
 }
 
-/* The cursors of streams, in hexadecimal. Without streams there is no such list. Lock held. */
-static hr_status append_cursors(const hr_pipeline *p, hr_text *t, hr_error *error)
+/* The cursors of streams, in hexadecimal. Without streams there is no such list. */
+static hr_status append_cursors(const hr_pipeline *p, const hr_taken *at, hr_text *t,
+                                hr_error *error)
 {
     char text[512];
     bool any = false;
     for (int32_t k = 0; k < p->source_count; k++)
         any = any || hr__source_streams(&p->sources[k]);
     for (int32_t k = 0; any && k < p->source_count; k++) {
-        const hr_cursor *before = p->undelivered ? p->before.cursor[k] : NULL;
-        const hr_cursor *cursor = before ? before : p->taken_cursor[k];
+        const hr_cursor *cursor = at->cursor[k] ? at->cursor[k] : p->taken.cursor[k];
         if (!cursor && hr__source_streams(&p->sources[k]))
             return hr_fail(error, HR_STATUS_ERROR, "%s: this source has no checkpoints",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
@@ -47,44 +48,85 @@ static hr_status append_cursors(const hr_pipeline *p, hr_text *t, hr_error *erro
     return HR_STATUS_OK;
 }
 
-/* How the readers are split, and how they were. */
-static void append_splits(const hr_pipeline *p, hr_text *t)
+/* Lists with one number per source. */
+static void append_numbers(const hr_pipeline *p, const hr_taken *at, hr_text *t)
 {
-    hr_text_append(t, "], \"shards\": [");
-    for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(t, "%s%d", k ? ", " : "", p->sources[k].sampler.args.num_shards);
-    hr_text_append(t, "], \"past\": [");
-    for (int32_t k = 0; k < p->source_count; k++) {
-        hr_text_append(t, k ? ", " : "");
-        hr__past_append(&p->sources[k], t);
+    static const char *const keys[] = {"items", "positions", "shards"};
+    for (int32_t i = 0; i < 3; i++) {
+        hr_text_append(t, ", \"%s\": [", keys[i]);
+        for (int32_t k = 0; k < p->source_count; k++) {
+            const hr_sampler *s = &p->sources[k].sampler;
+            const int64_t numbers[] = {s->count, at->position[k], s->args.num_shards};
+            hr_text_append(t, "%s%lld", k ? ", " : "", (long long)numbers[i]);
+        }
+        hr_text_append(t, "]");
     }
-    hr_text_append(t, "]");
 }
 
-hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
+/* `past`: with the earlier splits. Lock held. */
+static hr_status append_engine(const hr_pipeline *p, const hr_taken *at, bool past, hr_text *t,
+                               hr_error *error)
+{
+    hr_text_append(t,
+                   "{\"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, \"batch_size\": %d, "
+                   "\"iteration\": %lld, \"sample\": %lld",
+                   HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed,
+                   p->options.batch_size, (long long)at->iteration, (long long)at->sample);
+    append_numbers(p, at, t);
+    hr_text_append(t, ", \"past\": [");
+    for (int32_t k = 0; k < p->source_count; k++) {
+        hr_text_append(t, k ? ", " : "");
+        hr__past_append(&p->sources[k], past, t);
+    }
+    hr_text_append(t, "]");
+    HR_TRY(append_cursors(p, at, t, error));
+    hr_text_append(t, "}");
+    return HR_STATUS_OK;
+}
+
+/* Writes the document, to which callers add sections of their own. `at`: NULL for what was
+ * delivered. */
+static hr_status write_document(hr_pipeline *p, const hr_taken *at, char **text, size_t *size,
+                                hr_error *error)
 {
     hr_text t = {0};
-    HR_TRY(hr__check_owner(p, error));
+    hr_text_append(&t, "{\"headrace_checkpoint\": %d, \"engine\": ", CHECKPOINT_VERSION);
     pthread_mutex_lock(&p->lock);
-    const int64_t *positions = p->undelivered ? p->before.position : p->taken_position;
-    hr_text_append(
-        &t, "{\"headrace_checkpoint\": %d, \"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, ",
-        CHECKPOINT_VERSION, HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed);
-    hr_text_append(&t, "\"batch_size\": %d, \"items\": [", p->options.batch_size);
-    for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->sources[k].sampler.count);
-    hr_text_append(&t, "], \"iteration\": %lld, \"sample\": %lld, \"positions\": [",
-                   (long long)(p->undelivered ? p->before.iteration : p->taken_iteration),
-                   (long long)(p->undelivered ? p->before.sample : p->taken_sample));
-    for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)positions[k]);
-    append_splits(p, &t);
-    hr_status status = append_cursors(p, &t, error);
+    hr_status status = append_engine(p, at ? at : hr__delivered(p), at == NULL, &t, error);
     pthread_mutex_unlock(&p->lock);
     hr_text_append(&t, "}");
     if (status == HR_STATUS_OK)
         return hr_text_take(&t, text, size, error);
     hr_text_fini(&t);
+    return status;
+}
+
+hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
+{
+    HR_TRY(hr__check_owner(p, error));
+    return write_document(p, NULL, text, size, error);
+}
+
+hr_status hr_checkpoint_at_epoch(hr_pipeline *p, int64_t iterations, int64_t positions, char **text,
+                                 size_t *size, hr_error *error)
+{
+    char named[512];
+    HR_TRY(hr__check_owner(p, error));
+    if (HR_MIN(iterations, positions) < 0 || HR_MAX(iterations, positions) > INT64_MAX / 2)
+        return hr_fail(error, HR_STATUS_VALUE, "there is no epoch at iteration %lld, position %lld",
+                       (long long)iterations, (long long)positions);
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (!hr__source_indexed(&p->sources[k]))
+            return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                           "%s: this source only goes forward, and cannot be moved to an epoch",
+                           hr_node_text(p->sources[k].node, named, sizeof(named)));
+    hr_taken at = {.iteration = iterations, .sample = positions};
+    hr_status status = hr__taken_init(&at, p->source_count, error);
+    for (int32_t k = 0; k < p->source_count && status == HR_STATUS_OK; k++)
+        at.position[k] = positions;
+    if (status == HR_STATUS_OK)
+        status = write_document(p, &at, text, size, error);
+    hr__taken_fini(&at, p->source_count);
     return status;
 }
 
@@ -148,50 +190,56 @@ static hr_status restore_cursor(const hr_pipeline *p, const hr_json *json, int32
     return status;
 }
 
-/* Continues a reader. Checkpoints of version 1 fit only the same split. */
-static hr_status restore_reader(hr_pipeline *p, const hr_json *json, int64_t version, int32_t k,
-                                hr_error *error)
+/* Continues a reader. */
+static hr_status restore_reader(hr_pipeline *p, const hr_json *json, int32_t k, hr_error *error)
 {
     hr_source *s = &p->sources[k];
     const hr_json *past = hr_json_get(json, "past");
-    int64_t items = 0, batch_size = 0, shards = s->sampler.args.num_shards;
+    int64_t count = 0, batch_size = 0, num_shards = 0;
     char text[512];
-    HR_TRY(get_item(p, json, "items", k, &items, error));
-    if (items != s->sampler.count)
+    HR_TRY(get_item(p, json, "items", k, &count, error));
+    if (count != s->sampler.count)
         return hr_fail(error, HR_STATUS_ERROR,
                        "%s: the checkpoint was taken with %lld items, but there are %lld now, so "
                        "their order is different",
-                       hr_node_text(s->node, text, sizeof(text)), (long long)items,
+                       hr_node_text(s->node, text, sizeof(text)), (long long)count,
                        (long long)s->sampler.count);
     HR_TRY(get_integer(json, "batch_size", &batch_size, error));
-    if (version > 1)
-        HR_TRY(get_item(p, json, "shards", k, &shards, error));
-    if (shards < 1 || shards > INT32_MAX || batch_size < 1 || batch_size > INT32_MAX)
+    HR_TRY(get_item(p, json, "shards", k, &num_shards, error));
+    if (num_shards < 1 || num_shards > INT32_MAX || batch_size < 1 || batch_size > INT32_MAX)
         return hr_fail(error, HR_STATUS_VALUE,
                        "checkpoint: 'shards' or 'batch_size' contains an invalid number");
-    if (version > 1 && (!past || past->kind != HR_JSON_KIND_LIST || past->count != p->source_count))
+    if (!past || past->kind != HR_JSON_KIND_LIST || past->count != p->source_count)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' does not fit the sources");
-    hr_stint last = {(int32_t)shards, (int32_t)batch_size, p->taken_position[k]};
-    if (hr__reader_restore(s, version > 1 ? &past->items[k] : NULL, &last, error) != HR_STATUS_OK)
+    hr_stint last = {(int32_t)num_shards, (int32_t)batch_size, p->taken.position[k]};
+    if (hr__reader_restore(s, &past->items[k], &last, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(s->node, text, sizeof(text)));
-    p->taken_position[k] = s->position;
+    p->taken.position[k] = s->position;
     return HR_STATUS_OK;
 }
 
-/* The checkpoint is one of this pipeline, and this build can read it. */
-static hr_status check_origin(const hr_pipeline *p, const hr_json *json, int64_t *version,
-                              hr_error *error)
+/* The engine's section of a checkpoint. */
+static hr_status find_engine(const hr_json *json, const hr_json **out, hr_error *error)
+{
+    int64_t version = 0;
+    HR_TRY(get_integer(json, "headrace_checkpoint", &version, error));
+    if (version != CHECKPOINT_VERSION && version != CHECKPOINT_FLAT)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "checkpoint: it has version %lld, but this build reads versions %d and %d",
+                       (long long)version, CHECKPOINT_FLAT, CHECKPOINT_VERSION);
+    *out = version == CHECKPOINT_FLAT ? json : hr_json_get(json, "engine");
+    if (!*out || (*out)->kind != HR_JSON_KIND_OBJECT)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'engine' is missing or not an object");
+    return HR_STATUS_OK;
+}
+
+/* The checkpoint is one of this pipeline. */
+static hr_status check_origin(const hr_pipeline *p, const hr_json *json, hr_error *error)
 {
     int64_t graph = 0, seed = 0;
-    HR_TRY(get_integer(json, "headrace_checkpoint", version, error));
-    if (*version < 1 || *version > CHECKPOINT_VERSION)
-        return hr_fail(error, HR_STATUS_VALUE,
-                       "checkpoint: it has version %lld, but this build reads versions 1 to %d",
-                       (long long)*version, CHECKPOINT_VERSION);
     HR_TRY(get_integer(json, "graph", &graph, error));
     HR_TRY(get_integer(json, "seed", &seed, error));
-    uint64_t ours = *version == 1 ? hr__graph_fingerprint(p->graph, true) : p->fingerprint;
-    if ((uint64_t)graph != ours)
+    if ((uint64_t)graph != p->fingerprint)
         return hr_fail(error, HR_STATUS_ERROR,
                        "checkpoint: it was taken from a different pipeline");
     if (seed != p->seed)
@@ -203,22 +251,22 @@ static hr_status check_origin(const hr_pipeline *p, const hr_json *json, int64_t
 
 static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
 {
-    int64_t version = 0;
-    HR_TRY(check_origin(p, json, &version, error));
-    HR_TRY(get_integer(json, "iteration", &p->next_iteration, error));
-    HR_TRY(get_integer(json, "sample", &p->next_sample, error));
-    if (HR_MAX(p->next_iteration, p->next_sample) > INT64_MAX / 2)
+    hr_taken *at = &p->taken;
+    HR_TRY(check_origin(p, json, error));
+    HR_TRY(get_integer(json, "iteration", &at->iteration, error));
+    HR_TRY(get_integer(json, "sample", &at->sample, error));
+    if (HR_MAX(at->iteration, at->sample) > INT64_MAX / 2)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: its iteration or sample is too large");
     for (int32_t k = 0; k < p->source_count; k++) {
-        HR_TRY(get_item(p, json, "positions", k, &p->taken_position[k], error));
-        p->sources[k].position = p->taken_position[k];
+        HR_TRY(get_item(p, json, "positions", k, &at->position[k], error));
+        p->sources[k].position = at->position[k];
         if (hr__source_indexed(&p->sources[k]))
-            HR_TRY(restore_reader(p, json, version, k, error));
+            HR_TRY(restore_reader(p, json, k, error));
         if (hr__source_streams(&p->sources[k]))
             HR_TRY(restore_cursor(p, json, k, error));
     }
-    p->taken_iteration = p->next_iteration;
-    p->taken_sample = p->next_sample;
+    p->flight.next_iteration = at->iteration;
+    p->flight.next_sample = at->sample;
     return HR_STATUS_OK;
 }
 
@@ -230,8 +278,9 @@ hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error)
             hr_json_parse(&p->resume, p->options.checkpoint, p->options.checkpoint_size, error);
         if (status != HR_STATUS_OK)
             return error ? hr_error_prefix(error, "checkpoint") : status;
+        HR_TRY(find_engine(p->resume, &p->resume_engine, error));
         if (p->seed < 0)
-            HR_TRY(get_integer(p->resume, "seed", &p->seed, error));
+            HR_TRY(get_integer(p->resume_engine, "seed", &p->seed, error));
     }
     if (p->seed >= 0)
         return HR_STATUS_OK;
@@ -244,8 +293,9 @@ hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error)
 
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error)
 {
-    hr_status status = p->resume ? apply(p, p->resume, error) : HR_STATUS_OK;
+    hr_status status = p->resume ? apply(p, p->resume_engine, error) : HR_STATUS_OK;
     hr_json_destroy(p->resume);
     p->resume = NULL;
+    p->resume_engine = NULL;
     return status;
 }

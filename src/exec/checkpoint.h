@@ -10,7 +10,6 @@
  * random one. */
 hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
-/* `fixed`: as in hr__graph_meaning. */
-uint64_t hr__graph_fingerprint(const hr_graph *graph, bool fixed);
+uint64_t hr__graph_fingerprint(const hr_graph *graph);
 
 #endif

@@ -50,9 +50,9 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
     pthread_mutex_lock(&p->lock);
     hr_device_batch *b = it->device;
     if (!b) {
-        b = p->device_idle;
+        b = p->device_batches.idle;
         if (b)
-            p->device_idle = b->next;
+            p->device_batches.idle = b->next;
         else
             status = batch_create(p, &b, error);
         if (status == HR_STATUS_OK)
@@ -60,8 +60,8 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
         if (status == HR_STATUS_OK) {
             it->device = b;
         } else if (b) {
-            b->next = p->device_idle;
-            p->device_idle = b;
+            b->next = p->device_batches.idle;
+            p->device_batches.idle = b;
         }
     }
     pthread_mutex_unlock(&p->lock);
@@ -89,8 +89,8 @@ void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
     batch_reset(p, b);
     it->device = NULL;
     pthread_mutex_lock(&p->lock);
-    b->next = p->device_idle;
-    p->device_idle = b;
+    b->next = p->device_batches.idle;
+    p->device_batches.idle = b;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -118,29 +118,29 @@ static void keep_notes(hr_pipeline *p, hr_device_batch *b)
 
 bool hr__device_keep_entries(hr_pipeline *p)
 {
-    hr_device_batch *b = p->device_published;
+    hr_device_batch *b = p->device_batches.published;
     if (!b)
         return false;
-    p->device_published = b->next;
+    p->device_batches.published = b->next;
     pthread_mutex_unlock(&p->lock);
     keep_notes(p, b);
     batch_reset(p, b);
     pthread_mutex_lock(&p->lock);
-    b->next = p->device_idle;
-    p->device_idle = b;
+    b->next = p->device_batches.idle;
+    p->device_batches.idle = b;
     return true;
 }
 
 void hr__device_batches_free(hr_pipeline *p)
 {
-    for (hr_device_batch *b = p->device_published, *next; b; b = next) {
+    for (hr_device_batch *b = p->device_batches.published, *next; b; b = next) {
         next = b->next;
         batch_reset(p, b);
         batch_destroy(b, arena_count(p));
     }
-    for (hr_device_batch *b = p->device_idle, *next; b; b = next) {
+    for (hr_device_batch *b = p->device_batches.idle, *next; b; b = next) {
         next = b->next;
         batch_destroy(b, arena_count(p));
     }
-    p->device_published = p->device_idle = NULL;
+    p->device_batches.published = p->device_batches.idle = NULL;
 }

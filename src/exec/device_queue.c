@@ -501,7 +501,7 @@ static hr_status queue_all(queueing *q, hr_error *error)
 static void await_fed(const queueing *q)
 {
     for (int32_t i = 0; i < q->p->source_count; i++) {
-        const hr_fed *fed = q->it->fed[i];
+        const hr_fed *fed = hr__supply_fed(q->it->supplies[i]);
         for (int32_t k = 0; fed && k < fed->count; k++) {
             const hr_buffer *before = NULL;
             for (int32_t s = 0; s < hr_batch_size(fed->batch[k]); s++) {

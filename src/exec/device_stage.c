@@ -175,8 +175,8 @@ bool hr__device_complete(hr_pipeline *p)
         hr__stage_end(p, it, NULL); /* publishes it if this was its last stage */
     }
     if (noted) {
-        noted->next = p->device_published;
-        p->device_published = noted;
+        noted->next = p->device_batches.published;
+        p->device_batches.published = noted;
         hr__wake(p, 1);
     }
     return true;

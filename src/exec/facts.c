@@ -13,7 +13,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
     hr_sampler_meta(&s->sampler, out);
     out->resplit = s->resplit;
     pthread_mutex_lock(&p->lock);
-    out->position = (p->undelivered ? p->before.position : p->taken_position)[s - p->sources];
+    out->position = hr__delivered(p)->position[s - p->sources];
     pthread_mutex_unlock(&p->lock);
     return HR_STATUS_OK;
 }

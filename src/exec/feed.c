@@ -19,7 +19,7 @@ int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
     if (!s || !hr__source_fed(s))
         return 0;
     pthread_mutex_lock(&p->lock);
-    int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
+    int32_t room = p->options.prefetch_queue_depth - p->flight.count - s->queue_count;
     pthread_mutex_unlock(&p->lock);
     return HR_MAX(room, 0);
 }
@@ -65,8 +65,8 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
 }
 
 /* What one source is fed; NULL if it cannot take it. */
-static hr_fed *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool called,
-                        hr_error *error)
+static hr_supply *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool called,
+                           hr_error *error)
 {
     const hr_source *s = hr__source_find(p, feeding->node);
     if (!s || !hr__source_fed(s)) {
@@ -80,10 +80,10 @@ static hr_fed *fed_make(const hr_pipeline *p, const hr_feeding *feeding, bool ca
         return NULL;
     fed->called = called;
     fed->count = feeding->count;
-    fed->size = hr_batch_size(feeding->batches[0]);
+    fed->supply.size = hr_batch_size(feeding->batches[0]);
     for (int32_t i = 0; i < fed->count; i++)
         fed->batch[i] = hr_batch_ref(feeding->batches[i]);
-    return fed;
+    return &fed->supply;
 }
 
 /* Whether a call gets the results of what it feeds: no source may have other batches before it.
@@ -92,10 +92,10 @@ static hr_status check_call(const hr_pipeline *p, const hr_feeding *feedings, in
                             hr_error *error)
 {
     char text[512];
-    bool before = p->in_flight > 0;
+    bool before = p->flight.count > 0;
     for (int32_t i = 0; i < count; i++) {
         const hr_source *s = hr__source_find(p, feedings[i].node);
-        if (before || s->fed_first)
+        if (before || s->queue_first)
             return hr_fail(error, HR_STATUS_STATE,
                            "%s: a batch that was fed before has not been taken yet: run the "
                            "pipeline without feeding this source first",
@@ -107,12 +107,12 @@ static hr_status check_call(const hr_pipeline *p, const hr_feeding *feedings, in
 static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count, bool called,
                       hr_error *error)
 {
-    hr_fed *first = NULL, **end = &first;
+    hr_supply *first = NULL, **end = &first;
     hr_status status = HR_STATUS_OK;
     for (int32_t i = 0; i < count; i++) {
         *end = fed_make(p, &feedings[i], called, error);
         if (!*end) {
-            hr__fed_list_free(first);
+            hr__supplies_free(first);
             return error ? error->status : HR_STATUS_ERROR;
         }
         end = &(*end)->next;
@@ -122,14 +122,14 @@ static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count,
         status = check_call(p, feedings, count, error);
     for (int32_t i = 0; i < count && status == HR_STATUS_OK; i++) {
         hr_source *s = hr__source_find(p, feedings[i].node);
-        hr_fed *fed = first;
-        first = fed->next;
-        hr__source_append(s, fed);
+        hr_supply *supply = first;
+        first = supply->next;
+        hr__source_append(s, supply);
     }
     if (status == HR_STATUS_OK)
-        hr__schedule(p);
+        hr__schedule_unlocking(p);
     pthread_mutex_unlock(&p->lock);
-    hr__fed_list_free(first);
+    hr__supplies_free(first);
     return status;
 }
 
@@ -152,7 +152,7 @@ void hr_pipeline_note_feeding(hr_pipeline *p, int64_t ns)
     if (hr__check_owner(p, NULL) != HR_STATUS_OK)
         return;
     pthread_mutex_lock(&p->lock);
-    p->feeding_ns += HR_MAX(ns, 0);
+    p->consumer.feeding_ns += HR_MAX(ns, 0);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -163,8 +163,8 @@ int32_t hr_pipeline_pending(hr_pipeline *p)
         return 0;
     pthread_mutex_lock(&p->lock);
     for (int32_t k = 0; k < p->source_count; k++)
-        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].fed_count : 0);
-    int32_t pending = p->in_flight + fed;
+        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].queue_count : 0);
+    int32_t pending = p->flight.count + fed;
     pthread_mutex_unlock(&p->lock);
     return pending;
 }
@@ -179,19 +179,19 @@ static bool given_up(const hr_call *call)
 /* Takes the last call back, because its outputs were not delivered. Lock held. */
 static void take_back(hr_pipeline *p)
 {
-    p->undelivered = false;
-    p->taken_iteration = p->before.iteration;
-    p->taken_sample = p->before.sample;
+    p->undelivered.any = false;
+    p->taken.iteration = p->undelivered.before.iteration;
+    p->taken.sample = p->undelivered.before.sample;
     for (int32_t k = 0; k < p->source_count; k++) {
-        p->taken_position[k] = p->before.position[k];
-        if (!p->before.cursor[k])
+        p->taken.position[k] = p->undelivered.before.position[k];
+        if (!p->undelivered.before.cursor[k])
             continue;
-        if (p->before.fed[k])
-            p->before.fed[k]->cursor = p->taken_cursor[k];
+        if (p->undelivered.supplies[k])
+            p->undelivered.supplies[k]->cursor = p->taken.cursor[k];
         else
-            hr_free(p->taken_cursor[k]);
-        p->taken_cursor[k] = p->before.cursor[k];
-        p->before.cursor[k] = NULL;
+            hr_free(p->taken.cursor[k]);
+        p->taken.cursor[k] = p->undelivered.before.cursor[k];
+        p->undelivered.before.cursor[k] = NULL;
     }
     hr__rewind(p);
 }
@@ -202,9 +202,9 @@ static hr_status settle(hr_pipeline *p, const hr_call *call, hr_error *error)
     if (!call->again)
         hr_pipeline_delivered(p);
     pthread_mutex_lock(&p->lock);
-    if (p->undelivered && p->before.called)
+    if (p->undelivered.any && p->undelivered.called)
         take_back(p);
-    while (p->rewinding && !hr__rewind_end(p)) {
+    while (p->flight.rewinding && !hr__rewind_end(p)) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += (long)SLICE_MS * 1000000;
@@ -217,8 +217,8 @@ static hr_status settle(hr_pipeline *p, const hr_call *call, hr_error *error)
             return hr_fail(error, HR_STATUS_TIMEOUT, "the call was given up");
         pthread_mutex_lock(&p->lock);
     }
-    if (call->sample >= 0 && p->in_flight == 0)
-        p->next_sample = call->sample;
+    if (call->sample >= 0 && p->flight.count == 0)
+        p->flight.next_sample = call->sample;
     pthread_mutex_unlock(&p->lock);
     return HR_STATUS_OK;
 }

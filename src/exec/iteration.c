@@ -99,12 +99,12 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     it->sample_sources = NULL;
 }
 
-static void free_fed(hr_pipeline *p, hr_iteration *it)
+static void free_supplies(hr_pipeline *p, hr_iteration *it)
 {
-    for (int32_t i = 0; it->fed && i < p->source_count; i++)
-        hr__fed_free(it->fed[i]);
-    hr_free(it->fed);
-    it->fed = NULL;
+    for (int32_t i = 0; it->supplies && i < p->source_count; i++)
+        hr__supply_free(it->supplies[i]);
+    hr_free(it->supplies);
+    it->supplies = NULL;
 }
 
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
@@ -112,12 +112,9 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
     if (!it)
         return;
     free_work(p, it);
-    free_fed(p, it);
+    free_supplies(p, it);
     hr_outputs_unref(it->outputs);
-    for (int32_t k = 0; it->end_cursor && k < p->source_count; k++)
-        hr_free(it->end_cursor[k]);
-    hr_free(it->end_cursor);
-    hr_free(it->end_position);
+    hr__taken_fini(&it->end, p->source_count);
     hr_free(it);
 }
 
@@ -131,14 +128,12 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->size = size;
     it->samples = hr_calloc(n + 1, sizeof(*it->samples), error);
     it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
-    it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
+    it->supplies = hr_calloc(sources + 1, sizeof(*it->supplies), error);
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
-    it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
-    it->end_cursor = hr_calloc(sources + 1, sizeof(*it->end_cursor), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
     it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
-    bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->inferred &&
-              it->end_position && it->end_cursor && it->gathers &&
+    bool ok = it->merged && it->samples && it->sample_sources && it->supplies && it->inferred &&
+              it->gathers && hr__taken_init(&it->end, p->source_count, error) == HR_STATUS_OK &&
               rows_take(p, it, error) == HR_STATUS_OK;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
@@ -158,9 +153,10 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
 static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
 {
     size_t bytes;
+    const hr_fed *fed;
     for (int32_t k = 0; k < p->source_count; k++)
-        for (int32_t i = 0; it->fed[k] && i < it->fed[k]->count; i++) {
-            const hr_tensor *t = hr_batch_tensor(it->fed[k]->batch[i], 0);
+        for (int32_t i = 0; (fed = hr__supply_fed(it->supplies[k])) && i < fed->count; i++) {
+            const hr_tensor *t = hr_batch_tensor(fed->batch[i], 0);
             if (t && hr_tensor_bytes(t, &bytes) && bytes > LARGE_SAMPLE)
                 return true;
         }
@@ -227,7 +223,7 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
     it->queued = false;
     if (stage >= p->plan->stage_count) {
         it->done = true;
-        it->starved = !it->retried && hr__iteration_lacks_memory(p, it);
+        it->retry_due = !it->retried && hr__iteration_lacks_memory(p, it);
         return;
     }
     it->group = group_of(p, it, &p->plan->stages[stage]);
@@ -240,10 +236,10 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
 {
-    if (!it->starved)
+    if (!it->retry_due)
         return false;
     int32_t stage = restart_of(p, it);
-    it->starved = false;
+    it->retry_due = false;
     it->retried = true;
     it->status = HR_STATUS_OK;
     for (int32_t i = 0; i < p->graph->count && stage == 0; i++)
@@ -283,6 +279,11 @@ static void take_samples(hr_pipeline *p, hr_iteration *it)
     }
 }
 
+static bool is_end(const hr_supply *s)
+{
+    return s && s->kind == HR_SUPPLY_KIND_END;
+}
+
 /* Size of the next iteration: that of the fed batch, or batch_size. 0 with `*ended`: a stream has
  * none, as its epoch is over. -1: a source must be fed first, or a stream has nothing yet. */
 static int32_t next_size(const hr_pipeline *p, bool *ended)
@@ -294,40 +295,40 @@ static int32_t next_size(const hr_pipeline *p, bool *ended)
         const hr_source *s = &p->sources[k];
         if (hr__source_indexed(s))
             continue;
-        lacks = lacks || !s->fed_first;
-        *ended = *ended || (s->fed_first && s->fed_first->status != HR_STATUS_OK);
-        size = fed || !s->fed_first ? size : s->fed_first->size;
+        lacks = lacks || !s->queue_first;
+        *ended = *ended || is_end(s->queue_first);
+        size = fed || !s->queue_first ? size : s->queue_first->size;
         fed = true;
     }
     return *ended ? 0 : lacks ? -1 : size;
 }
 
-/* Takes the first batch off the queue of a source. */
-static void take_fed_first(hr_source *s, hr_iteration *it, int32_t source)
+/* Takes the first supply off the queue of a source. */
+static void take_supply(hr_source *s, hr_iteration *it, int32_t source)
 {
-    hr_fed *fed = it->fed[source] = s->fed_first;
-    it->called = it->called || fed->called;
-    s->fed_first = fed->next;
-    s->fed_last = s->fed_first ? s->fed_last : NULL;
-    s->fed_count--;
-    it->end_cursor[source] = fed->cursor;
-    fed->cursor = NULL;
-    if (fed->stream)
+    hr_supply *supply = it->supplies[source] = s->queue_first;
+    it->called = it->called || hr__supply_called(supply);
+    s->queue_first = supply->next;
+    s->queue_last = s->queue_first ? s->queue_last : NULL;
+    s->queue_count--;
+    it->end.cursor[source] = supply->cursor;
+    supply->cursor = NULL;
+    if (hr__source_streams(s))
         pthread_cond_signal(&s->room);
 }
 
-static void take_fed(hr_pipeline *p, hr_iteration *it)
+static void take_batches(hr_pipeline *p, hr_iteration *it)
 {
     for (int32_t k = 0; k < p->source_count; k++) {
         hr_source *s = &p->sources[k];
         if (hr__source_indexed(s))
             continue;
-        take_fed_first(s, it, k);
-        if (it->fed[k]->size != it->size && it->status == HR_STATUS_OK)
+        take_supply(s, it, k);
+        if (it->supplies[k]->size != it->size && it->status == HR_STATUS_OK)
             it->status = hr_fail(&it->error, HR_STATUS_ERROR,
                                  "%s: the batches of one iteration differ in size: %d and %d "
                                  "samples",
-                                 s->node->def->name, it->size, it->fed[k]->size);
+                                 s->node->def->name, it->size, it->supplies[k]->size);
     }
 }
 
@@ -337,11 +338,12 @@ static void take_end(hr_pipeline *p, hr_iteration *it)
 {
     char text[512];
     int32_t k = 0;
-    while (!p->sources[k].fed_first || p->sources[k].fed_first->status == HR_STATUS_OK)
+    while (!is_end(p->sources[k].queue_first))
         k++;
-    take_fed_first(&p->sources[k], it, k);
-    it->status = hr_fail(&it->error, it->fed[k]->status, "%s: %s",
-                         hr_node_text(p->sources[k].node, text, sizeof(text)), it->fed[k]->message);
+    take_supply(&p->sources[k], it, k);
+    const hr_epoch_end *end = (const hr_epoch_end *)it->supplies[k];
+    it->status = hr_fail(&it->error, end->status, "%s: %s",
+                         hr_node_text(p->sources[k].node, text, sizeof(text)), end->message);
 }
 
 /* Everything that can fail comes first, so that a failed call has taken nothing and can be
@@ -352,26 +354,27 @@ static hr_status make(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error
     HR_TRY(allocate(p, size, out, error));
     take_samples(p, *out);
     for (int32_t k = 0; k < p->source_count; k++)
-        (*out)->end_position[k] = p->sources[k].position;
+        (*out)->end.position[k] = p->sources[k].position;
     return HR_STATUS_OK;
 }
 
 /* Numbers an iteration and puts it last in the list; lock held. */
 static void append(hr_pipeline *p, hr_iteration *it, bool ended)
 {
-    it->number = p->next_iteration++;
-    it->first_sample = p->next_sample;
-    p->next_sample += it->size;
-    it->end_sample = p->next_sample;
+    it->number = p->flight.next_iteration++;
+    it->end.iteration = p->flight.next_iteration;
+    it->first_sample = p->flight.next_sample;
+    p->flight.next_sample += it->size;
+    it->end.sample = p->flight.next_sample;
     it->positions = it->size;
     if (ended)
         take_end(p, it);
     else
-        take_fed(p, it);
+        take_batches(p, it);
     hr__iteration_enter(p, it, it->status == HR_STATUS_OK ? 0 : p->plan->stage_count);
-    *(p->last ? &p->last->next : &p->first) = it;
-    p->last = it;
-    p->in_flight++;
+    *(p->flight.last ? &p->flight.last->next : &p->flight.first) = it;
+    p->flight.last = it;
+    p->flight.count++;
     if (it->done)
         pthread_cond_broadcast(&p->ready);
     else
@@ -404,7 +407,7 @@ int32_t hr__iterations_max(const hr_pipeline *p)
 static bool has_room(const hr_pipeline *p)
 {
     size_t limit = p->options.host_memory_limit;
-    return p->taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
+    return p->flight.taken_in_row >= hr__iterations_max(p) && hr_device_has_room(p->device) &&
            (limit == 0 || hr_pool_lent(p->pool) <= limit / 3);
 }
 
@@ -414,27 +417,28 @@ static bool has_room(const hr_pipeline *p)
 static bool may_begin(const hr_pipeline *p)
 {
     int32_t most = hr__iterations_max(p);
-    most = p->alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
-    return p->in_flight < most;
+    most = p->flight.alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
+    return p->flight.count < most;
 }
 
-hr_status hr__schedule(hr_pipeline *p)
+hr_status hr__schedule_unlocking(hr_pipeline *p)
 {
-    p->schedule_due = false;
-    if (p->scheduling) /* that thread looks again before it ends */
-        return p->broken;
-    p->scheduling = true;
-    while (p->broken == HR_STATUS_OK && !p->stop && !p->rewinding && may_begin(p)) {
+    p->scheduling.due = false;
+    if (p->scheduling.busy) /* that thread looks again before it ends */
+        return p->scheduling.broken;
+    p->scheduling.busy = true;
+    while (p->scheduling.broken == HR_STATUS_OK && !p->stop && !p->flight.rewinding &&
+           may_begin(p)) {
         bool ended;
         int32_t size = next_size(p, &ended);
         if (size < 0)
             break;
-        p->broken = schedule_one(p, size, ended, &p->broken_error);
+        p->scheduling.broken = schedule_one(p, size, ended, &p->scheduling.error);
     }
-    p->scheduling = false;
-    if (p->broken != HR_STATUS_OK || !p->first || p->rewinding)
+    p->scheduling.busy = false;
+    if (p->scheduling.broken != HR_STATUS_OK || !p->flight.first || p->flight.rewinding)
         pthread_cond_broadcast(&p->ready); /* the consumer may wait for this thread */
-    return p->broken;
+    return p->scheduling.broken;
 }
 
 hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error)
@@ -442,7 +446,7 @@ hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *
     if (!it->retried || !hr__iteration_lacks_memory(p, it))
         return HR_STATUS_OK;
     it->retried = false;
-    it->starved = true; /* the next call runs it again */
+    it->retry_due = true; /* the next call runs it again */
     return hr__iteration_failure(it, error);
 }
 
@@ -463,7 +467,7 @@ static void finish(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
         return;
     free_work(p, it);
     if (!it->called) /* hr__source_rewind wants what else the iteration was fed */
-        free_fed(p, it);
+        free_supplies(p, it);
 }
 
 void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)

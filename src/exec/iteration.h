@@ -9,7 +9,7 @@
 int32_t hr__iterations_max(const hr_pipeline *p); /* ever in flight; no lock needed */
 /* Starts iterations while there may be more and the sources have data for them, unless another
  * thread does. Releases the lock meanwhile. */
-hr_status hr__schedule(hr_pipeline *p);
+hr_status hr__schedule_unlocking(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);

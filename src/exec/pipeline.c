@@ -101,14 +101,11 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
 {
     size_t n = (size_t)p->plan->source_count + 1, values = (size_t)p->plan->value_count + 1;
     p->sources = hr_calloc(n, sizeof(*p->sources), error);
-    p->taken_position = hr_calloc(n, sizeof(*p->taken_position), error);
-    p->taken_cursor = hr_calloc(n, sizeof(*p->taken_cursor), error);
-    p->before.position = hr_calloc(n, sizeof(*p->before.position), error);
-    p->before.cursor = hr_calloc(n, sizeof(*p->before.cursor), error);
-    p->before.fed = hr_calloc(n, sizeof(*p->before.fed), error);
+    HR_TRY(hr__taken_init(&p->taken, p->plan->source_count, error));
+    HR_TRY(hr__taken_init(&p->undelivered.before, p->plan->source_count, error));
+    p->undelivered.supplies = hr_calloc(n, sizeof(*p->undelivered.supplies), error);
     p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
-    if (!p->sources || !p->taken_position || !p->taken_cursor || !p->crossing_of ||
-        !p->before.position || !p->before.cursor || !p->before.fed)
+    if (!p->sources || !p->undelivered.supplies || !p->crossing_of)
         return HR_STATUS_NO_MEMORY;
     for (int32_t v = 0; v < p->plan->value_count; v++)
         p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
@@ -151,7 +148,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
     HR_TRY(hr__checkpoint_open(p, error));
-    p->fingerprint = hr__graph_fingerprint(p->graph, false);
+    p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
     HR_TRY(hr_pool_create(&p->feed_pool, 0, error));
@@ -178,10 +175,10 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
         HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, p->source_count, error));
     p->start_ns = hr_clock_ns();
     pthread_mutex_lock(&p->lock);
-    hr_status scheduled = hr__schedule(p);
+    hr_status scheduled = hr__schedule_unlocking(p);
     pthread_mutex_unlock(&p->lock);
     if (scheduled != HR_STATUS_OK)
-        return hr_fail(error, scheduled, "%s", p->broken_error.message);
+        return hr_fail(error, scheduled, "%s", p->scheduling.error.message);
     HR_TRY(hr__workers_start(p, error));
     return hr__streams_start(p, error);
 }
@@ -198,9 +195,9 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     pthread_condattr_t clock;
     p->options = *options;
     p->pid = getpid();
-    p->quarantine = -1;
+    p->bad.quarantine = -1;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->quarantine_lock, NULL);
+    pthread_mutex_init(&p->bad.quarantine_lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&p->work, &clock);
@@ -247,17 +244,17 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr__workers_join(p);
     hr__device_stop(p);
     hr_status status = hr__trace_destroy(p->trace, error);
-    for (hr_iteration *it = p->first, *next; it; it = next) {
+    for (hr_iteration *it = p->flight.first, *next; it; it = next) {
         next = it->next;
         hr__iteration_free(p, it);
     }
     hr__rows_free(p);
     for (int32_t k = 0; k < p->source_count; k++) {
-        hr__fed_free(p->before.fed[k]);
+        hr__supply_free(p->undelivered.supplies[k]);
         hr__source_fini(p, &p->sources[k]);
-        hr_free(p->taken_cursor[k]);
-        hr_free(p->before.cursor[k]);
     }
+    hr__taken_fini(&p->taken, p->source_count);
+    hr__taken_fini(&p->undelivered.before, p->source_count);
     if (p->sources && p->plan && p->source_count < p->plan->source_count)
         hr__source_fini(p, &p->sources[p->source_count]); /* the one that failed to start */
     hr_readahead_destroy(p->readahead);
@@ -272,15 +269,11 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr_pool_unref(p->pool);
     hr_pool_unref(p->feed_pool);
     hr_free(p->sources);
-    hr_free(p->taken_position);
-    hr_free(p->taken_cursor);
-    hr_free(p->before.position);
-    hr_free(p->before.cursor);
-    hr_free(p->before.fed);
+    hr_free(p->undelivered.supplies);
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);
     pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->quarantine_lock);
+    pthread_mutex_destroy(&p->bad.quarantine_lock);
     pthread_mutex_destroy(&p->lock);
     hr_free(p);
     return status;
@@ -314,9 +307,9 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
     pthread_mutex_lock(&p->lock);
-    while (p->scheduling && p->in_flight == 0)
+    while (p->scheduling.busy && p->flight.count == 0)
         pthread_cond_wait(&p->ready, &p->lock);
-    hr_status status = p->in_flight == 0
+    hr_status status = p->flight.count == 0
                            ? HR_STATUS_OK
                            : hr_fail(error, HR_STATUS_STATE, "iterations are in flight");
     int32_t drawing = 0;
@@ -327,7 +320,7 @@ hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
     }
     if (status == HR_STATUS_OK) {
         p->seed = seed;
-        p->next_sample = 0;
+        p->flight.next_sample = 0;
     }
     pthread_mutex_unlock(&p->lock);
     return status;

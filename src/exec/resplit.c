@@ -9,10 +9,10 @@
 #define STINTS_MAX 1024
 #define SHARDS_MAX (1 << 20) /* of all earlier splits: a rest has a part for each */
 
-void hr__past_append(const hr_source *s, hr_text *t)
+void hr__past_append(const hr_source *s, bool wanted, hr_text *t)
 {
     hr_text_append(t, "[");
-    for (int32_t i = 0; i < s->past_count; i++)
+    for (int32_t i = 0; wanted && i < s->past_count; i++)
         hr_text_append(t, "%s[%d, %d, %lld]", i ? ", " : "", s->past[i].num_shards,
                        s->past[i].batch_size, (long long)s->past[i].position);
     hr_text_append(t, "]");
@@ -38,9 +38,9 @@ static hr_status read_stint(const hr_json *v, hr_stint *out, hr_error *error)
 /* Reads the earlier splits, with `last` behind them. */
 static hr_status read_past(hr_source *s, const hr_json *past, const hr_stint *last, hr_error *error)
 {
-    int32_t count = past ? past->count : 0;
+    int32_t count = past->count;
     int64_t shards = 0;
-    if (past && past->kind != HR_JSON_KIND_LIST)
+    if (past->kind != HR_JSON_KIND_LIST)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' of a reader must be a list");
     if (count > STINTS_MAX)
         return hr_fail(error, HR_STATUS_LIMIT,

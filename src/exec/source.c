@@ -72,56 +72,44 @@ hr_source *hr__source_find(const hr_pipeline *p, int32_t node)
 }
 
 /* Drops the samples of a stream. */
-static void samples_drop(hr_fed *fed)
+static void samples_drop(hr_streamed_batch *b)
 {
-    for (int32_t i = 0; i < fed->size; i++)
-        for (int32_t k = 0; fed->samples[i].out && k < fed->stream->node->output_count; k++)
-            hr_buffer_unref(fed->samples[i].out[k].buffer);
-    fed->size = 0;
-    fed->samples = NULL;
-    hr_free(fed->cursor);
-    fed->cursor = NULL;
-    hr_arena_reset(fed->arena);
+    for (int32_t i = 0; i < b->supply.size; i++)
+        for (int32_t k = 0; b->samples[i].out && k < b->stream->node->output_count; k++)
+            hr_buffer_unref(b->samples[i].out[k].buffer);
+    b->supply.size = 0;
+    b->samples = NULL;
+    hr_arena_reset(b->arena);
 }
 
-void hr__fed_free(hr_fed *fed)
+void hr__supply_free(hr_supply *supply)
 {
-    if (!fed)
+    hr_fed *fed = hr__supply_fed(supply);
+    if (!supply)
         return;
-    for (int32_t i = 0; i < fed->count; i++)
+    hr_free(supply->cursor);
+    supply->cursor = NULL;
+    for (int32_t i = 0; fed && i < fed->count; i++)
         hr_batch_unref(fed->batch[i]);
-    hr_source *s = fed->stream;
-    if (!s) {
-        hr_free(fed);
+    if (supply->kind != HR_SUPPLY_KIND_STREAMED) {
+        hr_free(supply);
         return;
     }
-    samples_drop(fed);
+    hr_streamed_batch *b = (hr_streamed_batch *)supply;
+    hr_source *s = b->stream;
+    samples_drop(b);
     pthread_mutex_lock(&s->pipeline->lock);
-    fed->next = s->idle;
-    s->idle = fed;
+    supply->next = s->idle ? &s->idle->supply : NULL;
+    s->idle = b;
     pthread_cond_signal(&s->room);
     pthread_mutex_unlock(&s->pipeline->lock);
 }
 
-void hr__fed_list_free(hr_fed *first)
+void hr__supplies_free(hr_supply *first)
 {
-    for (hr_fed *next; first; first = next) {
+    for (hr_supply *next; first; first = next) {
         next = first->next;
-        hr__fed_free(first);
-    }
-}
-
-static void queue_free(hr_fed *first)
-{
-    for (hr_fed *next; first; first = next) {
-        next = first->next;
-        if (!first->stream) {
-            hr__fed_free(first);
-            continue;
-        }
-        samples_drop(first);
-        hr_arena_destroy(first->arena);
-        hr_free(first);
+        hr__supply_free(first);
     }
 }
 
@@ -129,8 +117,12 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
 {
     for (int32_t i = 0; i < s->ahead_count; i++)
         hr_readahead_drop(p->readahead, s->ahead[(s->ahead_first + i) % s->ahead_capacity]);
-    queue_free(s->fed_first);
-    queue_free(s->idle);
+    hr__supplies_free(s->queue_first);
+    for (hr_streamed_batch *b = s->idle, *next; b; b = next) {
+        next = (hr_streamed_batch *)b->supply.next;
+        hr_arena_destroy(b->arena);
+        hr_free(b);
+    }
     if (s->started)
         pthread_cond_destroy(&s->room);
     hr_free(s->ahead);
@@ -202,47 +194,47 @@ void hr__source_drop(hr_pipeline *p, hr_sample_source *ss)
     ss->name = NULL;
 }
 
-void hr__source_append(hr_source *s, hr_fed *fed)
+void hr__source_append(hr_source *s, hr_supply *supply)
 {
-    fed->next = NULL;
-    *(s->fed_last ? &s->fed_last->next : &s->fed_first) = fed;
-    s->fed_last = fed;
-    s->fed_count++;
+    supply->next = NULL;
+    *(s->queue_last ? &s->queue_last->next : &s->queue_first) = supply;
+    s->queue_last = supply;
+    s->queue_count++;
 }
 
-/* Puts what was fed back to the front of the queue, except what hr_pipeline_call fed. */
-static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
+/* Puts what iterations had back to the front of the queue, except what hr_pipeline_call fed. */
+static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_supply **unwanted)
 {
-    hr_fed *queue = s->fed_first, *before = s->pipeline->before.fed[source];
-    s->fed_first = s->fed_last = NULL;
-    s->fed_count = 0;
-    s->pipeline->before.fed[source] = NULL;
+    hr_supply *queue = s->queue_first, *before = s->pipeline->undelivered.supplies[source];
+    s->queue_first = s->queue_last = NULL;
+    s->queue_count = 0;
+    s->pipeline->undelivered.supplies[source] = NULL;
     if (before)
         hr__source_append(s, before);
     for (hr_iteration *it = dropped; it; it = it->next) {
-        hr_fed *fed = it->fed ? it->fed[source] : NULL;
-        if (!fed || fed->called)
+        hr_supply *supply = it->supplies ? it->supplies[source] : NULL;
+        if (!supply || hr__supply_called(supply))
             continue; /* freed with the iteration */
-        it->fed[source] = NULL;
-        fed->cursor = it->end_cursor[source];
-        it->end_cursor[source] = NULL;
-        hr__source_append(s, fed);
+        it->supplies[source] = NULL;
+        supply->cursor = it->end.cursor[source];
+        it->end.cursor[source] = NULL;
+        hr__source_append(s, supply);
     }
-    for (hr_fed *fed = queue, *next; fed; fed = next) {
-        next = fed->next;
-        if (!fed->called) {
-            hr__source_append(s, fed);
+    for (hr_supply *supply = queue, *next; supply; supply = next) {
+        next = supply->next;
+        if (!hr__supply_called(supply)) {
+            hr__source_append(s, supply);
             continue;
         }
-        fed->next = *unwanted;
-        *unwanted = fed;
+        supply->next = *unwanted;
+        *unwanted = supply;
     }
 }
 
-void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_fed **unwanted)
+void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_supply **unwanted)
 {
     hr_source *s = &p->sources[source];
-    s->position = p->taken_position[source];
+    s->position = p->taken.position[source];
     if (!hr__source_indexed(s)) {
         refill(s, source, dropped, unwanted);
         return;
@@ -292,10 +284,10 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
                           hr_error *error)
 {
     hr_tensor t[HR_OP_MAX_OUTPUTS];
-    const hr_fed *fed = g->iteration->fed[source];
+    const hr_fed *fed = hr__supply_fed(g->iteration->supplies[source]);
     const hr_sample *sample = hr__sample_at(g, i);
     bool primary = hr__source_fed(&g->pipeline->sources[0]); /* no reader chooses another item */
-    int32_t at = primary ? (sample->index + sample->attempt) % fed->size : sample->index;
+    int32_t at = primary ? (sample->index + sample->attempt) % fed->supply.size : sample->index;
     HR_TRY(hr__fed_sample(s, fed->batch, at, t, error));
     for (int32_t k = 0; k < s->node->output_count; k++)
         HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t[k], error));
@@ -435,9 +427,10 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
         return emit_fed(g, s, source, i, error);
     hr_sample *sample = &g->iteration->samples[g->first + i];
     hr_sample_source *ss = &sample->sources[source];
-    const hr_streamed *x = NULL;
-    if (hr__source_streams(s)) /* its own sample, or the one that replaces it */
-        x = &g->iteration->fed[source]->samples[ss->item.index - (ss->position - sample->index)];
+    const hr_streamed_batch *b =
+        hr__source_streams(s) ? (const hr_streamed_batch *)g->iteration->supplies[source] : NULL;
+    /* its own sample, or the one that replaces it */
+    const hr_streamed *x = b ? &b->samples[ss->item.index - (ss->position - sample->index)] : NULL;
     g->tasks[i].info = x ? x->name : item_name(s, ss);
     if (source == 0)
         sample->info = g->tasks[i].info;

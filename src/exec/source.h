@@ -16,20 +16,52 @@ typedef struct hr_streamed { /* one sample of a stream */
     hr_status status;
 } hr_streamed;
 
-/* What one source that is not a reader has for one iteration. */
-typedef struct hr_fed {
-    hr_batch *batch[HR_OP_MAX_OUTPUTS]; /* that were fed */
-    int32_t count, size;
+/* What one source that is not a reader has for one iteration. It is the head of one of the three
+ * structs below. */
+typedef enum hr_supply_kind {
+    HR_SUPPLY_KIND_FED,      /* hr_fed */
+    HR_SUPPLY_KIND_STREAMED, /* hr_streamed_batch */
+    HR_SUPPLY_KIND_END       /* hr_epoch_end */
+} hr_supply_kind;
+
+struct hr_supply {
+    hr_supply_kind kind;
+    int32_t size;      /* samples */
+    hr_cursor *cursor; /* of a stream, after it; NULL: none, or no memory */
+    hr_supply *next;
+};
+
+typedef struct hr_fed { /* a batch that the caller fed */
+    hr_supply supply;
+    hr_batch *batch[HR_OP_MAX_OUTPUTS];
+    int32_t count;
     bool called; /* by hr_pipeline_call, which ends without it */
-    struct hr_fed *next;
-    /* of a stream: */
-    struct hr_source *stream; /* which uses it again */
-    hr_streamed *samples;     /* in the arena, with all that they refer to */
-    hr_arena *arena;
-    hr_cursor *cursor; /* after these samples; NULL: none, or no memory */
-    hr_status status;  /* END or another failure: there are no samples, and `message` says why */
-    const char *message;
 } hr_fed;
+
+typedef struct hr_streamed_batch { /* a batch of a stream, which uses it again */
+    hr_supply supply;
+    struct hr_source *stream;
+    hr_streamed *samples; /* in the arena, with all that they refer to */
+    hr_arena *arena;
+} hr_streamed_batch;
+
+typedef struct hr_epoch_end { /* of a stream: an iteration without samples */
+    hr_supply supply;
+    hr_status status; /* END, or why the next epoch cannot begin */
+    char message[];
+} hr_epoch_end;
+
+/* NULL if it is NULL or of another kind. */
+static inline hr_fed *hr__supply_fed(hr_supply *s)
+{
+    return s && s->kind == HR_SUPPLY_KIND_FED ? (hr_fed *)s : NULL;
+}
+
+/* Whether hr_pipeline_call fed it. */
+static inline bool hr__supply_called(const hr_supply *s)
+{
+    return s->kind == HR_SUPPLY_KIND_FED && ((const hr_fed *)s)->called;
+}
 
 /* Up to this position, the epochs of a reader were split in this way. */
 typedef struct hr_stint {
@@ -54,12 +86,12 @@ typedef struct hr_source {
     int64_t position;      /* of the next sample to schedule */
     hr_read **ahead;       /* ring of read requests for position .. position + ahead_count - 1 */
     int32_t ahead_count, ahead_capacity, ahead_first;
-    hr_fed *fed_first, *fed_last; /* not scheduled yet; at most one of a stream */
-    int32_t fed_count;
+    hr_supply *queue_first, *queue_last; /* not scheduled yet; at most one of a stream */
+    int32_t queue_count;
     /* of a stream: */
-    hr_fed *idle; /* to be used again */
+    hr_streamed_batch *idle; /* to be used again */
     pthread_t thread;
-    pthread_cond_t room; /* fed_first or idle has changed */
+    pthread_cond_t room; /* queue_first or idle has changed */
     bool started;
     int64_t next_ns, next_count; /* spent in `next`, and its samples */
 } hr_source;
@@ -108,12 +140,12 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
 hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t sample,
                          hr_tensor *out, hr_error *error);
 /* Frees it, or gives it back to its stream. No lock held. */
-void hr__fed_free(hr_fed *fed);
-void hr__fed_list_free(hr_fed *first);
-void hr__source_append(hr_source *s, hr_fed *fed); /* to its queue; lock held */
+void hr__supply_free(hr_supply *supply);
+void hr__supplies_free(hr_supply *first);                /* a list */
+void hr__source_append(hr_source *s, hr_supply *supply); /* to its queue; lock held */
 /* Continues after what was taken last. `dropped`: the iterations that come to nothing. Adds what is
  * to be freed to `unwanted`. Lock held, and no thread schedules. */
-void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_fed **unwanted);
+void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_supply **unwanted);
 /* The source with this node, or NULL. */
 hr_source *hr__source_find(const hr_pipeline *p, int32_t node);
 

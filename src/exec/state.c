@@ -24,3 +24,18 @@ hr_status hr__local_get(const hr_worker *w, const hr_node *node, void **local, h
     *local = *kept;
     return HR_STATUS_OK;
 }
+
+hr_status hr__taken_init(hr_taken *taken, int32_t sources, hr_error *error)
+{
+    taken->position = hr_calloc((size_t)sources + 1, sizeof(*taken->position), error);
+    taken->cursor = hr_calloc((size_t)sources + 1, sizeof(*taken->cursor), error);
+    return taken->position && taken->cursor ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr__taken_fini(hr_taken *taken, int32_t sources)
+{
+    for (int32_t k = 0; taken->cursor && k < sources; k++)
+        hr_free(taken->cursor[k]);
+    hr_free(taken->cursor);
+    hr_free(taken->position);
+}

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the parts of the engine share: a pipeline and its workers. One lock per pipeline guards the
- * iterations, the fed batches and the error log; tasks run without it. Workers always take the
- * oldest task, so that no batch waits for a later one. */
+/* What the parts of the engine share: a pipeline and its workers. Who may touch what:
+ * - What is constant once the pipeline is created: anybody.
+ * - What the pipeline's lock guards: whoever holds it. The lock is never held while an operator, a
+ *   source, a file or a callback of the user works.
+ * - A sample, its values and its slots in the outputs: the worker that runs its task. An iteration
+ *   without tasks: the thread that ended its stage; once it is taken, the consumer.
+ * - The read-ahead of readers: the thread that schedules. A stream and the batch that it fills: the
+ *   stream's thread.
+ * - An hr_worker: the thread that works with it; others may read its counters.
+ * Workers always take the oldest task, so that no batch waits for a later one. */
 #ifndef HR_EXEC_STATE_H
 #define HR_EXEC_STATE_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -22,6 +30,7 @@
 
 typedef struct hr_iteration hr_iteration;
 typedef struct hr_iteration_rows hr_iteration_rows;
+typedef struct hr_supply hr_supply;
 
 /* Where a stream stands: what its `save` wrote. */
 typedef struct hr_cursor {
@@ -56,6 +65,60 @@ typedef struct hr_worker {
     hr_worker_stats stats;
 } hr_worker;
 
+/* ---- what a pipeline consists of; unless they say otherwise, its lock guards the members ---- */
+
+/* Starting iterations. One thread at a time does it, which owns what readers keep for it. */
+typedef struct hr_scheduling {
+    bool due;         /* an iteration was taken: another can be scheduled */
+    bool busy;        /* a thread schedules */
+    hr_status broken; /* it failed: one run reports it, the next tries again */
+    hr_error error;
+} hr_scheduling;
+
+/* The iterations that are scheduled and not taken. */
+typedef struct hr_flight {
+    hr_iteration *first, *last; /* oldest first */
+    int32_t count;
+    int64_t next_iteration, next_sample; /* numbers of the next one, and of its first sample */
+    int64_t taken_in_row;                /* iterations since none was in flight */
+    int64_t ordered_end;                 /* ordered stages run only iterations below this number */
+    bool rewinding;                      /* what is in flight is being dropped (take.h) */
+    bool alone; /* only one iteration may be in flight, until it is taken */
+} hr_flight;
+
+/* What the consumer has taken: all that a checkpoint records. Nothing in flight changes it. */
+typedef struct hr_taken {
+    int64_t iteration, sample;
+    int64_t *position;  /* one per source, since its last split */
+    hr_cursor **cursor; /* one per source; NULL if it is not a stream */
+} hr_taken;
+
+/* The last batch while it is taken and not delivered, and what goes back if it never is. */
+typedef struct hr_undelivered {
+    bool any;
+    hr_taken before;      /* a cursor is NULL if it is the same */
+    bool called;          /* hr_pipeline_call has taken it, and may take it back */
+    hr_supply **supplies; /* one per source: what else that call has used up; NULL: nothing */
+    int32_t positions; /* of iterations dropped because every sample was skipped; the next one that
+                          is not dropped adds them to its own */
+} hr_undelivered;
+
+/* Bad samples (bad.c). */
+typedef struct hr_bad_log {
+    struct hr_bad *list;
+    int32_t count, capacity;
+    int64_t total;
+    pthread_mutex_t quarantine_lock; /* guards the following member instead */
+    int quarantine;                  /* descriptor of the file for bad samples, or -1 */
+} hr_bad_log;
+
+/* What the consumer did with its time. */
+typedef struct hr_consumer {
+    int64_t first_ready_ns, last_run_ns; /* clock readings */
+    int64_t wait_ns, busy_ns, runs, samples;
+    int64_t source_ns, feeding_ns; /* time in Python sources: total, and since the last run */
+} hr_consumer;
+
 struct hr_pipeline {
     /* constant once the pipeline is created */
     hr_pipeline_options options;
@@ -75,9 +138,10 @@ struct hr_pipeline {
     struct hr_trace *trace;
     uint64_t fingerprint; /* of the graph; a checkpoint must have the same */
     int64_t seed;
-    hr_json *resume; /* the checkpoint, until it is restored */
+    hr_json *resume;              /* the checkpoint, until it is restored */
+    const hr_json *resume_engine; /* its section */
     int64_t start_ns;
-    struct hr_source *sources; /* `lock` guards their members */
+    struct hr_source *sources;
     int32_t source_count;
     hr_worker *workers;
     int32_t worker_count;
@@ -90,47 +154,30 @@ struct hr_pipeline {
 
     pthread_cond_t work;  /* there may be a task for the lookout */
     pthread_cond_t ready; /* an iteration is done */
-    pthread_mutex_t lock; /* guards the following members */
+    pthread_mutex_t lock; /* guards the following members, and those of `sources` */
     bool stop;
-    bool rewinding;             /* what is in flight is being dropped (take.h) */
-    bool alone;                 /* only one iteration may be in flight, until it is taken */
-    bool schedule_due;          /* an iteration was taken: another can be scheduled */
-    bool scheduling;            /* a thread does, which owns what readers keep for it */
-    bool lookout;               /* an idle worker polls for work, so that none has to be woken */
-    hr_worker *free_worker;     /* without a thread */
-    int64_t *task_ns;           /* one per stage: mean time of its latest tasks */
-    hr_iteration *first, *last; /* in flight, oldest first */
-    int32_t in_flight;
-    int64_t taken_in_row; /* iterations since none was in flight */
-    int64_t next_iteration, next_sample;
-    int64_t ordered_end;       /* ordered stages run only iterations below this number */
-    int32_t carried_positions; /* of iterations dropped because every sample was skipped */
-    hr_status broken;          /* scheduling failed: one run reports it, the next tries again */
-    hr_error broken_error;
-    struct hr_bad *bad;
-    int32_t bad_count, bad_capacity;
-    int64_t bad_total;
-    struct hr_device_batch *device_idle;      /* to be used again */
-    struct hr_device_batch *device_published; /* published; their index entries must be stored */
-    /* what the consumer has taken, which a checkpoint records */
-    int64_t taken_iteration, taken_sample;
-    int64_t *taken_position;  /* one per source, since its last split */
-    hr_cursor **taken_cursor; /* one per source; NULL if it is not a stream */
-    /* the same before the last batch, until it is delivered; a cursor is NULL if it is the same */
-    struct hr_before {
-        int64_t iteration, sample, *position;
-        hr_cursor **cursor;
-        struct hr_fed **fed; /* what else hr_pipeline_call has used up; NULL: nothing */
-        bool called;         /* hr_pipeline_call has taken it, and may take it back */
-    } before;
-    bool undelivered;
-    int64_t first_ready_ns, last_run_ns; /* clock readings */
-    int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
-    int64_t source_ns, feeding_ns; /* time in Python sources: total, and since the last run */
-
-    pthread_mutex_t quarantine_lock; /* guards the following member */
-    int quarantine;                  /* descriptor of the file for bad samples, or -1 */
+    bool lookout;           /* an idle worker polls for work, so that none has to be woken */
+    hr_worker *free_worker; /* without a thread */
+    int64_t *task_ns;       /* one per stage: mean time of its latest tasks */
+    hr_scheduling scheduling;
+    hr_flight flight;
+    hr_taken taken;
+    hr_undelivered undelivered;
+    hr_bad_log bad;
+    hr_consumer consumer;
+    struct hr_device_batches {             /* without an iteration */
+        struct hr_device_batch *idle;      /* to be used again */
+        struct hr_device_batch *published; /* their index entries must be stored */
+    } device_batches;
 };
+
+/* What a checkpoint records. While `undelivered.positions` is not 0, the batch that these positions
+ * belong to is not delivered. */
+static inline const hr_taken *hr__delivered(const hr_pipeline *p)
+{
+    assert(p->undelivered.any || p->undelivered.positions == 0);
+    return p->undelivered.any ? &p->undelivered.before : &p->taken;
+}
 
 /* The node at a position of the plan's order. */
 static inline const hr_node *hr__plan_node(const hr_pipeline *p, int32_t order)
@@ -140,6 +187,8 @@ static inline const hr_node *hr__plan_node(const hr_pipeline *p, int32_t order)
 
 /* What the worker keeps for a node; made on the first call. */
 hr_status hr__local_get(const hr_worker *w, const hr_node *node, void **local, hr_error *error);
+hr_status hr__taken_init(hr_taken *taken, int32_t sources, hr_error *error);
+void hr__taken_fini(hr_taken *taken, int32_t sources); /* fine if it failed, or was not called */
 /* HR_STATUS_STATE in a forked child. */
 hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
 

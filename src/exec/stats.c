@@ -73,13 +73,13 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->wall_ns = hr_clock_ns() - p->start_ns;
     if (!p->options.run_here)
         s->idle_ns = HR_MAX(p->worker_count * s->wall_ns - s->sum.busy_ns, 0);
-    s->wait_ns = p->consumer_wait_ns;
-    s->consumer_ns = p->consumer_busy_ns;
-    s->source_ns = p->source_ns;
-    s->runs = p->runs;
-    s->samples = p->samples_out;
-    s->bad = p->bad_total;
-    s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
+    s->wait_ns = p->consumer.wait_ns;
+    s->consumer_ns = p->consumer.busy_ns;
+    s->source_ns = p->consumer.source_ns;
+    s->runs = p->consumer.runs;
+    s->samples = p->consumer.samples;
+    s->bad = p->bad.total;
+    s->start_up_ns = p->consumer.first_ready_ns ? p->consumer.first_ready_ns - p->start_ns : 0;
     for (int32_t k = 0; k < p->source_count; k++) {
         const hr_source *source = &p->sources[k];
         s->fed = s->fed || hr__source_fed(source);

@@ -15,7 +15,7 @@
 
 typedef struct filling { /* a batch that the thread makes */
     hr_source *source;
-    hr_fed *fed;
+    hr_streamed_batch *batch;
     hr_iteration iteration; /* what messages and records of bad samples need of it */
     int64_t position;       /* of its first sample */
     int64_t next_ns;
@@ -71,7 +71,7 @@ static hr_stream_event take_sample(filling *f, hr_streamed *x)
 {
     hr_source *s = f->source;
     hr_pipeline *p = s->pipeline;
-    hr_arena *arena = f->fed->arena;
+    hr_arena *arena = f->batch->arena;
     hr_stream_event event = HR_STREAM_EVENT_SAMPLE;
     size_t size = (size_t)s->node->output_count * sizeof(hr_tensor);
     hr_tensor *out = hr_arena_alloc(arena, size, NULL);
@@ -80,9 +80,9 @@ static hr_stream_event take_sample(filling *f, hr_streamed *x)
     if (!out)
         return HR_STREAM_EVENT_BATCH;
     memset(out, 0, size);
-    int64_t position = f->position + f->fed->size;
+    int64_t position = f->position + f->batch->supply.size;
     hr_sample_source from = {.item.index = position, .position = position};
-    hr_sample sample = {.index = f->fed->size, .sources = &from};
+    hr_sample sample = {.index = f->batch->supply.size, .sources = &from};
     hr_task task = {.pipeline = p, .iteration = &f->iteration, .sample = &sample, .node = s->node};
     hr_op_call c = {.def = s->node->def,
                     .args = s->node->args,
@@ -115,45 +115,54 @@ static hr_stream_event take_sample(filling *f, hr_streamed *x)
     return HR_STREAM_EVENT_SAMPLE;
 }
 
-/* The batch has no samples, because the epoch is over. */
-static void end_epoch(filling *f)
+/* What the queue gets in place of a batch without samples, because the epoch is over. NULL: no
+ * memory until the pipeline stopped. */
+static hr_supply *end_epoch(filling *f)
 {
     const hr_stream_def *def = f->source->def->stream;
-    f->fed->status = HR_STATUS_END;
-    f->fed->message = "the epoch is over";
-    if (!def->restart)
-        return;
+    const char *message = "the epoch is over";
     f->error.message[0] = '\0';
-    hr_status status = def->restart(f->source->state, &f->error);
-    if (status == HR_STATUS_OK)
-        return;
-    const char *message = arena_text(f->fed->arena, f->error.message);
-    f->fed->status = status;
-    f->fed->message = message ? message : "out of memory";
+    hr_status status = def->restart ? def->restart(f->source->state, &f->error) : HR_STATUS_OK;
+    if (status != HR_STATUS_OK)
+        message = f->error.message;
+    size_t size = strlen(message) + 1;
+    hr_epoch_end *end;
+    while (!(end = hr_calloc(1, sizeof(*end) + size, NULL)))
+        if (!memory_pause(f->source->pipeline))
+            return NULL;
+    end->supply.kind = HR_SUPPLY_KIND_END;
+    end->status = status == HR_STATUS_OK ? HR_STATUS_END : status;
+    memcpy(end->message, message, size);
+    return &end->supply;
 }
 
-/* Takes the samples of one batch from the stream. */
-static void fill(filling *f)
+/* Takes the samples of one batch from the stream, or learns that the epoch is over. */
+static hr_supply *fill(filling *f)
 {
     hr_pipeline *p = f->source->pipeline;
-    hr_fed *fed = f->fed;
-    size_t size = (size_t)p->options.batch_size * sizeof(*fed->samples);
-    fed->status = HR_STATUS_OK;
-    while (!(fed->samples = hr_arena_alloc(fed->arena, size, NULL)) && memory_pause(p))
+    hr_streamed_batch *b = f->batch;
+    hr_supply *made = &b->supply, *end = NULL;
+    size_t size = (size_t)p->options.batch_size * sizeof(*b->samples);
+    while (!(b->samples = hr_arena_alloc(b->arena, size, NULL)) && memory_pause(p))
         continue;
     hr_stream_event event = HR_STREAM_EVENT_SAMPLE;
-    while (fed->samples && fed->size < p->options.batch_size && !stopped(p)) {
-        event = take_sample(f, &fed->samples[fed->size]);
+    while (b->samples && made->size < p->options.batch_size && !stopped(p)) {
+        event = take_sample(f, &b->samples[made->size]);
         if (event == HR_STREAM_EVENT_SAMPLE)
-            fed->size++;
-        else if (event == HR_STREAM_EVENT_END || fed->size > 0)
+            made->size++;
+        else if (event == HR_STREAM_EVENT_END || made->size > 0)
             break;
     }
-    if (event == HR_STREAM_EVENT_END && fed->size == 0)
-        end_epoch(f); /* otherwise `next` says it again, for an iteration of its own */
+    if (event == HR_STREAM_EVENT_END && made->size == 0)
+        end = end_epoch(f); /* otherwise `next` says it again, for an iteration of its own */
+    if (end) {
+        hr__supply_free(made);
+        made = end;
+    }
     if (f->source->def->stream->save)
-        while (!(fed->cursor = cursor_make(f->source)) && memory_pause(p))
+        while (!(made->cursor = cursor_make(f->source)) && memory_pause(p))
             continue;
+    return made;
 }
 
 static void *stream_main(void *context)
@@ -164,24 +173,23 @@ static void *stream_main(void *context)
     pthread_mutex_lock(&p->lock);
     f.position = s->position;
     while (true) {
-        while (!p->stop && (s->fed_first || !s->idle))
+        while (!p->stop && (s->queue_first || !s->idle))
             pthread_cond_wait(&s->room, &p->lock);
         if (p->stop)
             break;
-        f.fed = s->idle;
-        s->idle = f.fed->next;
-        f.fed->next = NULL;
-        f.iteration.number = p->next_iteration;
+        f.batch = s->idle;
+        s->idle = (hr_streamed_batch *)f.batch->supply.next;
+        f.iteration.number = p->flight.next_iteration;
         f.next_ns = 0;
         pthread_mutex_unlock(&p->lock);
-        fill(&f);
-        f.position += f.fed->size;
+        hr_supply *made = fill(&f);
+        f.position += made->size;
         pthread_mutex_lock(&p->lock);
         s->next_ns += f.next_ns;
-        s->next_count += f.fed->size;
-        hr__source_append(s, f.fed); /* the only one, unless hr__source_rewind gave some back */
+        s->next_count += made->size;
+        hr__source_append(s, made); /* the only one, unless hr__source_rewind gave some back */
         if (!p->stop)
-            (void)hr__schedule(p); /* the consumer reports a failure */
+            (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -193,14 +201,17 @@ static hr_status make_batches(hr_source *s, hr_error *error)
     for (int32_t i = hr__iterations_max(s->pipeline) + 2; i > 0; i--) {
         hr_arena *arena;
         HR_TRY(hr_arena_create(&arena, error));
-        hr_fed *fed = hr_calloc(1, sizeof(*fed), error);
-        if (!fed) {
+        hr_streamed_batch *b = hr_calloc(1, sizeof(*b), error);
+        if (!b) {
             hr_arena_destroy(arena);
             return HR_STATUS_NO_MEMORY;
         }
         hr_arena_limit(arena, s->pipeline->pool);
-        *fed = (hr_fed){.stream = s, .arena = arena, .next = s->idle};
-        s->idle = fed;
+        b->supply.kind = HR_SUPPLY_KIND_STREAMED;
+        b->stream = s;
+        b->arena = arena;
+        b->supply.next = s->idle ? &s->idle->supply : NULL;
+        s->idle = b;
     }
     return HR_STATUS_OK;
 }
@@ -210,8 +221,8 @@ static hr_status start(hr_pipeline *p, int32_t source, hr_error *error)
     hr_source *s = &p->sources[source];
     HR_TRY(make_batches(s, error));
     if (s->def->stream->save) {
-        p->taken_cursor[source] = cursor_make(s);
-        if (!p->taken_cursor[source])
+        p->taken.cursor[source] = cursor_make(s);
+        if (!p->taken.cursor[source])
             return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory");
     }
     pthread_cond_init(&s->room, NULL);
@@ -251,7 +262,7 @@ void hr__streams_stop(hr_pipeline *p)
 bool hr__streams_awaited(const hr_pipeline *p)
 {
     for (int32_t k = 0; k < p->source_count; k++)
-        if (hr__source_streams(&p->sources[k]) && !p->sources[k].fed_first)
+        if (hr__source_streams(&p->sources[k]) && !p->sources[k].queue_first)
             return true;
     return false;
 }

@@ -16,13 +16,13 @@
 /* Why nothing could be scheduled. */
 static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
 {
-    hr_status status = p->broken;
-    p->broken = HR_STATUS_OK;
+    hr_status status = p->scheduling.broken;
+    p->scheduling.broken = HR_STATUS_OK;
     if (status != HR_STATUS_OK)
-        return hr_fail(error, status, "%s", p->broken_error.message);
+        return hr_fail(error, status, "%s", p->scheduling.error.message);
     for (int32_t k = 0; k < p->source_count; k++) {
         char text[512];
-        if (hr__source_fed(&p->sources[k]) && !p->sources[k].fed_first)
+        if (hr__source_fed(&p->sources[k]) && !p->sources[k].queue_first)
             return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
     }
@@ -33,10 +33,10 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
  * relies on prefetch_queue_depth; other stages run for all iterations in flight. Lock held. */
 static void schedule_ordered(hr_pipeline *p, int32_t count)
 {
-    int64_t end = p->taken_iteration + count;
-    if (end <= p->ordered_end)
+    int64_t end = p->taken.iteration + count;
+    if (end <= p->flight.ordered_end)
         return;
-    p->ordered_end = end;
+    p->flight.ordered_end = end;
     for (int32_t k = 0; k < p->plan->stage_count; k++) {
         if (p->plan->stages[k].ordered) {
             hr__wake(p, 1);
@@ -62,35 +62,35 @@ static void cut_short(hr_pipeline *p, hr_iteration *it)
 
 void hr__rewind(hr_pipeline *p)
 {
-    p->rewinding = true;
+    p->flight.rewinding = true;
     hr__wake(p, p->worker_count); /* iterations behind one that lacked memory have to end, too */
 }
 
 bool hr__rewind_end(hr_pipeline *p)
 {
-    bool busy = p->scheduling;
-    for (hr_iteration *it = p->first; it; it = it->next) {
+    bool busy = p->scheduling.busy;
+    for (hr_iteration *it = p->flight.first; it; it = it->next) {
         cut_short(p, it);
         busy = busy || !it->done;
     }
     if (busy)
         return false;
-    hr_iteration *dropped = p->first;
-    hr_fed *unwanted = NULL;
+    hr_iteration *dropped = p->flight.first;
+    hr_supply *unwanted = NULL;
     for (int32_t k = 0; k < p->source_count; k++)
         hr__source_rewind(p, k, dropped, &unwanted);
-    p->first = p->last = NULL;
-    p->in_flight = 0;
-    p->taken_in_row = 0;
-    p->next_iteration = p->taken_iteration;
-    p->next_sample = p->taken_sample;
-    p->rewinding = false;
+    p->flight.first = p->flight.last = NULL;
+    p->flight.count = 0;
+    p->flight.taken_in_row = 0;
+    p->flight.next_iteration = p->taken.iteration;
+    p->flight.next_sample = p->taken.sample;
+    p->flight.rewinding = false;
     pthread_mutex_unlock(&p->lock);
     for (hr_iteration *it = dropped, *next; it; it = next) {
         next = it->next;
         hr__iteration_free(p, it);
     }
-    hr__fed_list_free(unwanted);
+    hr__supplies_free(unwanted);
     pthread_mutex_lock(&p->lock);
     return true;
 }
@@ -99,7 +99,8 @@ bool hr__rewind_end(hr_pipeline *p)
  * has run out of memory twice. Readers make the same samples as often as one likes. */
 static bool rerun_alone(hr_pipeline *p)
 {
-    if (p->alone || !p->first->next || !hr__iteration_lacks_memory(p, p->first))
+    if (p->flight.alone || !p->flight.first->next ||
+        !hr__iteration_lacks_memory(p, p->flight.first))
         return false;
     for (int32_t k = 0; k < p->source_count; k++)
         if (!hr__source_indexed(&p->sources[k]))
@@ -107,7 +108,7 @@ static bool rerun_alone(hr_pipeline *p)
     for (int32_t k = 0; k < p->plan->stage_count; k++)
         if (p->plan->stages[k].ordered)
             return false;
-    p->alone = true;
+    p->flight.alone = true;
     return true;
 }
 
@@ -117,13 +118,15 @@ static bool rerun_alone(hr_pipeline *p)
  * there is none; HR_STATUS_TIMEOUT: it has to wait. */
 static hr_status look(hr_pipeline *p)
 {
-    if (p->rewinding && !hr__rewind_end(p))
+    if (p->flight.rewinding && !hr__rewind_end(p))
         return HR_STATUS_TIMEOUT;
-    if (!p->first)
-        hr__schedule(p);
-    if (!p->first && !p->scheduling && (p->broken != HR_STATUS_OK || !hr__streams_awaited(p)))
+    if (!p->flight.first)
+        hr__schedule_unlocking(p);
+    if (!p->flight.first && !p->scheduling.busy &&
+        (p->scheduling.broken != HR_STATUS_OK || !hr__streams_awaited(p)))
         return HR_STATUS_STATE;
-    bool done = p->first && p->first->done && !hr__iteration_retry(p, p->first);
+    bool done =
+        p->flight.first && p->flight.first->done && !hr__iteration_retry(p, p->flight.first);
     if (done && rerun_alone(p)) {
         hr__rewind(p);
         done = false;
@@ -142,7 +145,7 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
         hr_status found = look(p);
         if (found != HR_STATUS_TIMEOUT)
             return found;
-        if (hr__work_here(p) || (p->rewinding && hr__rewind_end(p)))
+        if (hr__work_here(p) || (p->flight.rewinding && hr__rewind_end(p)))
             continue;
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
@@ -159,51 +162,54 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
  * has none. */
 static void take_cursor(hr_pipeline *p, hr_iteration *it, int32_t source)
 {
-    if (!it->end_cursor[source])
+    if (!it->end.cursor[source])
         return;
-    hr_free(p->before.cursor[source]);
-    p->before.cursor[source] = p->taken_cursor[source];
-    p->taken_cursor[source] = it->end_cursor[source];
-    it->end_cursor[source] = NULL;
+    hr_free(p->undelivered.before.cursor[source]);
+    p->undelivered.before.cursor[source] = p->taken.cursor[source];
+    p->taken.cursor[source] = it->end.cursor[source];
+    it->end.cursor[source] = NULL;
 }
 
 /* Keeps the state that a checkpoint records until hr_pipeline_delivered; lock held. */
 static void keep_before(hr_pipeline *p)
 {
-    p->before.iteration = p->taken_iteration;
-    p->before.sample = p->taken_sample;
+    p->undelivered.before.iteration = p->taken.iteration;
+    p->undelivered.before.sample = p->taken.sample;
     for (int32_t k = 0; k < p->source_count; k++) {
-        p->before.position[k] = p->taken_position[k];
-        hr_free(p->before.cursor[k]);
-        p->before.cursor[k] = NULL;
+        p->undelivered.before.position[k] = p->taken.position[k];
+        hr_free(p->undelivered.before.cursor[k]);
+        p->undelivered.before.cursor[k] = NULL;
     }
-    p->before.called = p->first->called;
-    p->undelivered = true;
+    p->undelivered.called = p->flight.first->called;
+    p->undelivered.any = true;
 }
 
-/* Takes the oldest iteration off the list; lock held. */
+/* Takes the oldest iteration off the list; lock held. From here on it counts as taken, although
+ * making its outputs may still fail: the consumer gets its error, and the next call the next
+ * iteration. Iterations before it that were dropped belong to the same batch, so that what a
+ * checkpoint records stays before them, and needs no count of positions. */
 static hr_iteration *take_first(hr_pipeline *p)
 {
-    hr_iteration *it = p->first;
-    if (p->carried_positions == 0)
+    hr_iteration *it = p->flight.first;
+    if (p->undelivered.positions == 0)
         keep_before(p);
-    p->alone = false;
-    p->first = it->next;
-    p->last = p->first ? p->last : NULL;
+    p->flight.alone = false;
+    p->flight.first = it->next;
+    p->flight.last = p->flight.first ? p->flight.last : NULL;
     it->next = NULL;
-    p->in_flight--;
-    p->taken_in_row = p->in_flight > 0 ? p->taken_in_row + 1 : 0;
-    p->taken_iteration = it->number + 1;
-    p->taken_sample = it->end_sample;
+    p->flight.count--;
+    p->flight.taken_in_row = p->flight.count > 0 ? p->flight.taken_in_row + 1 : 0;
+    p->taken.iteration = it->end.iteration;
+    p->taken.sample = it->end.sample;
     for (int32_t k = 0; k < p->source_count; k++) {
-        p->taken_position[k] = it->end_position[k];
+        p->taken.position[k] = it->end.position[k];
         take_cursor(p, it, k);
-        if (it->called && it->fed[k] && !it->fed[k]->called) {
-            p->before.fed[k] = it->fed[k]; /* until it is delivered */
-            it->fed[k] = NULL;
+        if (it->called && it->supplies[k] && !hr__supply_called(it->supplies[k])) {
+            p->undelivered.supplies[k] = it->supplies[k]; /* until it is delivered */
+            it->supplies[k] = NULL;
         }
     }
-    p->schedule_due = true; /* a worker schedules, so that the consumer does not wait for it */
+    p->scheduling.due = true; /* a worker schedules, so that the consumer does not wait for it */
     return it;
 }
 
@@ -231,12 +237,12 @@ static bool may_drop(const hr_pipeline *p)
  * unless batches are fed, and the next one takes over its positions. Lock held. */
 static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
 {
-    int32_t positions = p->carried_positions + it->positions;
+    int32_t positions = p->undelivered.positions + it->positions;
     *empty = it->outputs && it->outputs->samples == 0 && it->size > 0 && may_drop(p);
-    p->carried_positions = *empty && positions <= skippable(p) ? positions : 0;
+    p->undelivered.positions = *empty && positions <= skippable(p) ? positions : 0;
     if (it->outputs)
         it->outputs->positions = positions;
-    if (*empty && p->carried_positions == 0)
+    if (*empty && p->undelivered.positions == 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "on_error=\"skip\": each of the last %d samples was bad", positions);
     return HR_STATUS_OK;
@@ -245,19 +251,19 @@ static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, 
 /* Lock held; `samples` < 0: no iteration was taken. */
 static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples)
 {
-    int64_t fed = p->feeding_ns;
-    p->feeding_ns = 0;
-    if (p->last_run_ns) {
-        fed = HR_MIN(fed, start - p->last_run_ns);
-        p->source_ns += fed;
-        p->consumer_busy_ns += start - p->last_run_ns - fed;
+    int64_t fed = p->consumer.feeding_ns;
+    p->consumer.feeding_ns = 0;
+    if (p->consumer.last_run_ns) {
+        fed = HR_MIN(fed, start - p->consumer.last_run_ns);
+        p->consumer.source_ns += fed;
+        p->consumer.busy_ns += start - p->consumer.last_run_ns - fed;
     }
-    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
-    p->last_run_ns = end;
+    p->consumer.wait_ns += p->consumer.runs > 0 ? end - start : 0; /* the first wait is start-up */
+    p->consumer.last_run_ns = end;
     if (samples >= 0) {
-        p->runs++;
-        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
-        p->samples_out += samples;
+        p->consumer.runs++;
+        p->consumer.first_ready_ns = p->consumer.first_ready_ns ? p->consumer.first_ready_ns : end;
+        p->consumer.samples += samples;
     }
 }
 
@@ -274,7 +280,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         pthread_mutex_lock(&p->lock);
         status = wait_first(p, start, timeout_ms, 0);
         if (status == HR_STATUS_OK)
-            status = hr__iteration_short(p, p->first, error);
+            status = hr__iteration_short(p, p->flight.first, error);
         if (status == HR_STATUS_OK) {
             *out = take_first(p);
             status = count_positions(p, *out, &empty, error);
@@ -316,18 +322,18 @@ void hr_pipeline_delivered(hr_pipeline *p)
 {
     if (hr__check_owner(p, NULL) != HR_STATUS_OK)
         return;
-    hr_fed *done = NULL;
+    hr_supply *done = NULL;
     pthread_mutex_lock(&p->lock);
-    p->undelivered = false;
-    for (int32_t k = 0; p->before.called && k < p->source_count; k++) {
-        if (p->before.fed[k]) {
-            p->before.fed[k]->next = done;
-            done = p->before.fed[k];
+    p->undelivered.any = false;
+    for (int32_t k = 0; p->undelivered.called && k < p->source_count; k++) {
+        if (p->undelivered.supplies[k]) {
+            p->undelivered.supplies[k]->next = done;
+            done = p->undelivered.supplies[k];
         }
-        p->before.fed[k] = NULL;
+        p->undelivered.supplies[k] = NULL;
     }
     pthread_mutex_unlock(&p->lock);
-    hr__fed_list_free(done);
+    hr__supplies_free(done);
 }
 
 hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
@@ -343,7 +349,7 @@ hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, 
 static bool is_full(const hr_pipeline *p, const hr_iteration *it)
 {
     return it->outputs && it->outputs->samples == p->options.batch_size &&
-           p->carried_positions == 0;
+           p->undelivered.positions == 0;
 }
 
 hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
@@ -352,7 +358,7 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
     int64_t start = timeout_ms != 0 ? hr_clock_ns() : 0;
     pthread_mutex_lock(&p->lock);
     hr_status status = wait_first(p, start, timeout_ms, 1);
-    if (status == HR_STATUS_OK && !is_full(p, p->first))
+    if (status == HR_STATUS_OK && !is_full(p, p->flight.first))
         status = HR_STATUS_STATE;
     if (timeout_ms != 0)
         note_run(p, start, hr_clock_ns(), -1);

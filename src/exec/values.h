@@ -54,12 +54,12 @@ struct hr_iteration {
     int32_t group;        /* samples per task of this stage */
     int32_t failed_stage; /* the stage that ended last */
     bool done, retried;
-    bool called;  /* hr_pipeline_call fed it */
-    bool queued;  /* the device has all work of this stage */
-    bool starved; /* done, but out of memory: it is retried when it is the oldest */
+    bool called;    /* hr_pipeline_call fed it */
+    bool queued;    /* the device has all work of this stage */
+    bool retry_due; /* done, but out of memory: it is retried when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
-    struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
+    hr_supply **supplies;     /* one per source that is not a reader */
     hr_iteration_rows *rows;  /* the memory of `crossing` and `small` */
     hr_tensor *crossing;      /* size x crossing_count: values that later stages use */
     char *small;              /* HR_SMALL bytes for each of them */
@@ -71,11 +71,9 @@ struct hr_iteration {
     hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
     hr_error error;
-    hr_outputs *outputs;    /* made after the last task if nothing failed; the working memory has
-                               been freed by then */
-    int64_t *end_position;  /* one per source: its position after this iteration */
-    hr_cursor **end_cursor; /* one per source: the same of a stream; NULL if there was no memory */
-    int64_t end_sample;
+    hr_outputs *outputs; /* made after the last task if nothing failed; the working memory has
+                            been freed by then */
+    hr_taken end;        /* once it is taken; a cursor is NULL if it took nothing from the stream */
     hr_iteration *next;
 };
 

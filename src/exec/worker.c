@@ -21,9 +21,9 @@
  * iterations have finished that stage, or a device has their work. */
 static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
 {
-    if (it->number >= p->ordered_end)
+    if (it->number >= p->flight.ordered_end)
         return false;
-    for (const hr_iteration *before = p->first; before != it; before = before->next)
+    for (const hr_iteration *before = p->flight.first; before != it; before = before->next)
         if (!before->done && before->stage <= it->stage &&
             !(before->stage == it->stage && before->queued))
             return false;
@@ -34,7 +34,8 @@ static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
  * get no tasks until that one has been retried, or all of them are to end. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
-    for (hr_iteration *it = p->first; it && (!it->starved || p->rewinding); it = it->next) {
+    for (hr_iteration *it = p->flight.first; it && (!it->retry_due || p->flight.rewinding);
+         it = it->next) {
         if (it->done || it->next_task >= it->tasks)
             continue;
         if (!p->plan->stages[it->stage].ordered || in_turn(p, it))
@@ -133,7 +134,7 @@ static bool look_out(hr_pipeline *p, int32_t *looks)
  * held. */
 static bool keep_entries(hr_worker *w)
 {
-    int64_t start = w->pipeline->device_published ? hr_clock_ns() : 0;
+    int64_t start = w->pipeline->device_batches.published ? hr_clock_ns() : 0;
     if (!hr__device_keep_entries(w->pipeline))
         return false;
     hr__count(&w->stats.busy_ns, hr_clock_ns() - start);
@@ -163,8 +164,8 @@ static void serve(void *context)
     pthread_mutex_lock(&p->lock);
     hr_worker *w = seat(p);
     while (!p->stop && !pressed) {
-        if (p->schedule_due) {
-            (void)hr__schedule(p); /* the consumer reports a failure */
+        if (p->scheduling.due) {
+            (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
             continue;
         }
         if (keep_entries(w))

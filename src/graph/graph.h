@@ -55,10 +55,9 @@ struct hr_graph {
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
 /* Adds copies for GPU outputs that would share memory with other values. */
 hr_status hr__graph_own_outputs(hr_graph *graph, hr_error *error);
-/* What the graph computes, as text for comparison: without functions, source lines, versions.
- * `fixed`: including arguments of readers that may change between runs (HR_ARG_CHANGES). */
-hr_status hr__graph_meaning(const hr_graph *graph, bool fixed, char **text, size_t *size,
-                            hr_error *error);
+/* What the graph computes, as text for comparison: without functions, source lines, versions, and
+ * arguments of readers that may change between runs (HR_ARG_CHANGES). */
+hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 
 /* ---- registry ---- */
 /* Written by the build from the files in src/ops and src/readers; NULL-terminated. */

@@ -66,9 +66,8 @@ static void put_value(hr_text *text, const hr_value *v)
     }
 }
 
-/* How much is written: all, or what outputs depend on, or what the order of a reader depends on
- * (without HR_ARG_CHANGES). */
-typedef enum amount { AMOUNT_ALL, AMOUNT_OUTPUTS, AMOUNT_ORDER } amount;
+/* How much is written: all, or what the order of a reader depends on (without HR_ARG_CHANGES). */
+typedef enum amount { AMOUNT_ALL, AMOUNT_ORDER } amount;
 
 static bool arg_counts(const hr_node *node, const char *name, amount how)
 {
@@ -148,12 +147,11 @@ hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, h
     return hr_text_take(&out, text, size, error);
 }
 
-hr_status hr__graph_meaning(const hr_graph *graph, bool fixed, char **text, size_t *size,
-                            hr_error *error)
+hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error)
 {
     hr_text out = {0};
     hr_text_append(&out, "{");
-    put_graph(&out, graph, fixed ? AMOUNT_OUTPUTS : AMOUNT_ORDER);
+    put_graph(&out, graph, AMOUNT_ORDER);
     return hr_text_take(&out, text, size, error);
 }
 

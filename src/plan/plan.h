@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The compiled graph: which nodes run, in which stages, and which of them form chains of image
- * programs. Pure functions on data: prune, merge (equal nodes), fuse, group, values. */
+ * programs. Pure functions on data: prune, merge (equal nodes), fuse, group, values. This folder
+ * runs nothing, has no threads and reads no files; a graph is only read, and a plan that is made
+ * never changes. What a pass may write is in pass.h. */
 #ifndef HR_PLAN_PLAN_H
 #define HR_PLAN_PLAN_H
 

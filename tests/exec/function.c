@@ -347,10 +347,10 @@ static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t dept
 static bool settled(hr_pipeline *p, atomic_int *calls, int expected)
 {
     pthread_mutex_lock(&p->lock);
-    bool last = atomic_load(calls) >= expected && !p->schedule_due && !p->scheduling &&
-                p->in_flight == p->options.prefetch_queue_depth;
-    for (const hr_iteration *it = p->first; it; it = it->next)
-        last = last && (it->done || (it->tasks > 0 && it->number >= p->ordered_end));
+    bool last = atomic_load(calls) >= expected && !p->scheduling.due && !p->scheduling.busy &&
+                p->flight.count == p->options.prefetch_queue_depth;
+    for (const hr_iteration *it = p->flight.first; it; it = it->next)
+        last = last && (it->done || (it->tasks > 0 && it->number >= p->flight.ordered_end));
     pthread_mutex_unlock(&p->lock);
     return last;
 }

@@ -293,28 +293,21 @@ static clock_t resume_at(const fixture *f, long long position)
     hr_error error = {0};
     hr_pipeline *p;
     hr_outputs *out;
-    char *text, state[512];
-    size_t size;
+    char *state;
     fixture_graph o = {.images = true, .random_shuffle = true};
     hr_pipeline_options options = fixture_options(4, 1);
     if (fixture_pipeline(f, &o, &options, &p, &error) != HR_STATUS_OK ||
-        hr_pipeline_checkpoint(p, &text, &size, &error) != HR_STATUS_OK)
+        hr_checkpoint_at_epoch(p, position / 4, position, &state, &options.checkpoint_size,
+                               &error) != HR_STATUS_OK)
         return -1;
     hr_pipeline_destroy(p);
-    char *cut = strstr(text, "\"iteration\"");
-    *cut = 0;
-    snprintf(state, sizeof(state),
-             "%s\"iteration\": %lld, \"sample\": %lld, \"positions\": [%lld], \"shards\": [1], "
-             "\"past\": [[]]}",
-             text, position / 4, position, position);
-    hr_string_free(text);
     options.checkpoint = state;
-    options.checkpoint_size = strlen(state);
     clock_t start = clock(); /* no luck: only a timing test calls this */
     if (fixture_pipeline(f, &o, &options, &p, &error) != HR_STATUS_OK ||
         hr_pipeline_run(p, -1, &out, &error) != HR_STATUS_OK)
         return -1;
     clock_t took = clock() - start; /* no luck: see above */
+    hr_string_free(state);
     bool there = hr_outputs_iteration(out) == position / 4;
     hr_outputs_unref(out);
     hr_pipeline_destroy(p);
@@ -345,8 +338,14 @@ TEST(wrong_checkpoints_are_refused)
     fixture_graph o = {.images = true};
     hr_pipeline_options options = fixture_options(4, 1);
     static const char *const states[] = {
-        "", "{}", "[1, 2]", "{\"headrace_checkpoint\": 99}",
-        "{\"headrace_checkpoint\": 1, \"graph\": 1, \"seed\": 7, \"batch_size\": 4}"};
+        "",
+        "{}",
+        "[1, 2]",
+        "{\"headrace_checkpoint\": 99}",
+        "{\"headrace_checkpoint\": 3}",
+        "{\"headrace_checkpoint\": 3, \"engine\": [1]}",
+        "{\"headrace_checkpoint\": 1, \"graph\": 1, \"seed\": 7, \"batch_size\": 4}",
+        "{\"headrace_checkpoint\": 2, \"graph\": 1, \"seed\": 7, \"batch_size\": 4}"};
     fixture_make(&f, FILES);
     for (size_t i = 0; i < HR_COUNT_OF(states); i++) {
         options.checkpoint = states[i];
@@ -354,6 +353,79 @@ TEST(wrong_checkpoints_are_refused)
         CHECK(fixture_pipeline(&f, &o, &options, &p, &error) != HR_STATUS_OK);
         CHECK(strstr(error.message, "checkpoint") != NULL);
     }
+    fixture_remove(&f);
+}
+
+/* Takes `count` batches; the hashes of their first samples. */
+static int take_hashes(hr_pipeline *p, int count, uint64_t *hashes, int64_t *first)
+{
+    hr_error error = {0};
+    for (int i = 0; i < count; i++) {
+        hr_outputs *out;
+        if (hr_pipeline_run(p, -1, &out, &error) != HR_STATUS_OK)
+            return -1;
+        if (i == 0)
+            *first = hr_outputs_iteration(out);
+        hashes[i] = fixture_hash(hr_batch_tensor(hr_outputs_batch(out, 0), 0));
+        hr_outputs_unref(out);
+    }
+    return 0;
+}
+
+/* Resumes at the text, takes as many batches and compares them. */
+static bool resumes(const fixture *f, const fixture_graph *o, const char *state, int64_t iteration,
+                    int count, const uint64_t *expected)
+{
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    uint64_t hashes[2 * FILES];
+    int64_t first = -1;
+    hr_pipeline_options options = fixture_options(4, 2);
+    options.checkpoint = state;
+    options.checkpoint_size = strlen(state);
+    bool good = fixture_pipeline(f, o, &options, &p, &error) == HR_STATUS_OK &&
+                take_hashes(p, count, hashes, &first) == 0 && first == iteration &&
+                memcmp(hashes, expected, (size_t)count * sizeof(*hashes)) == 0;
+    if (!good)
+        printf("%s: %s\n", state, error.message);
+    hr_pipeline_destroy(p);
+    return good;
+}
+
+TEST(checkpoints_at_an_epoch_and_of_the_version_before)
+{
+    enum { EPOCH = (FILES + 3) / 4 };
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    fixture_graph o = {.images = true, .random_shuffle = true, .pad_last_batch = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    uint64_t hashes[3 * EPOCH];
+    int64_t first = -1;
+    size_t size = 0;
+    char *moved = NULL, *text = NULL;
+    fixture_make(&f, FILES);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK(take_hashes(p, 1, hashes, &first) == 0); /* where the pipeline is does not matter */
+    CHECK_OK(hr_checkpoint_at_epoch(p, 2 * EPOCH, 8 * EPOCH, &moved, &size, &error), error);
+    CHECK(size == strlen(moved));
+    CHECK(take_hashes(p, EPOCH - 1, hashes + 1, &first) == 0);
+    CHECK_OK(hr_pipeline_checkpoint(p, &text, &size, &error), error);
+    CHECK(take_hashes(p, 2 * EPOCH, hashes + EPOCH, &first) == 0);
+    CHECK(resumes(&f, &o, moved, 2 * EPOCH, EPOCH, hashes + 2 * EPOCH));
+    CHECK(resumes(&f, &o, text, EPOCH, EPOCH, hashes + EPOCH));
+    /* version 2 was what the section contains now */
+    char flat[1024];
+    const char *engine = strstr(text, "\"engine\": {");
+    CHECK(engine != NULL);
+    snprintf(flat, sizeof(flat), "{\"headrace_checkpoint\": 2, %s", strchr(engine, '{') + 1);
+    flat[strlen(flat) - 1] = 0; /* the brace of the document */
+    CHECK(resumes(&f, &o, flat, EPOCH, EPOCH, hashes + EPOCH));
+    CHECK(hr_checkpoint_at_epoch(p, -1, 0, &moved, &size, &error) == HR_STATUS_VALUE);
+    CHECK(hr_checkpoint_at_epoch(p, 0, INT64_MAX, &moved, &size, &error) == HR_STATUS_VALUE);
+    hr_string_free(moved);
+    hr_string_free(text);
+    hr_pipeline_destroy(p);
     fixture_remove(&f);
 }
 

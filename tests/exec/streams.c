@@ -401,13 +401,15 @@ TEST(cursors_that_do_not_fit_are_refused)
     hr_pipeline *p;
     hr_pipeline_options options = fixture_options(4, 2);
     CHECK_OK(open_stream(&(plan){0}, &options, &p), error);
+    CHECK(hr_checkpoint_at_epoch(p, 0, 0, &state, &size, &error) == HR_STATUS_NOT_IMPLEMENTED);
+    CHECK(strstr(error.message, "only goes forward"));
     CHECK_OK(hr_pipeline_checkpoint(p, &state, &size, &error), error);
     hr_pipeline_destroy(p);
     char *end = strstr(state, ", \"cursors\": [\"000000000000000000000000\"]}");
     CHECK(end);
     *end = '\0';
     for (size_t i = 0; i < HR_COUNT_OF(lists); i++) {
-        sprintf(text, "%s%s}", state, lists[i]);
+        sprintf(text, "%s%s}}", state, lists[i]);
         options.checkpoint = text;
         options.checkpoint_size = strlen(text);
         CHECK(open_stream(&(plan){0}, &options, &p) == HR_STATUS_VALUE);

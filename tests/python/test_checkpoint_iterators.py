@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import headrace  # noqa: E402
-from headrace._pipeline import checkpoints as _checkpoint  # noqa: E402
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy  # noqa: E402
 
 COUNT = 11
@@ -132,15 +132,41 @@ def test_of_other_pipelines(folder: Path) -> None:
     assert state != later
 
 
-@pytest.mark.parametrize("cut", [3, 7, 12])
-def test_damaged(cut: int) -> None:
-    whole = _checkpoint.wrap(b"state", {"epochs": {"taken": 4}})
-    assert _checkpoint.unwrap(whole) == (b"state", {"epochs": {"taken": 4}})
-    assert _checkpoint.unwrap(b"state") == (b"state", None)
-    if cut < 5:
-        assert _checkpoint.unwrap(whole[:cut]) == (whole[:cut], None)
-    else:
-        with pytest.raises(RuntimeError, match="truncated"):
-            _checkpoint.unwrap(whole[:cut])
-    with pytest.raises(RuntimeError, match="damaged"):
-        _checkpoint.unwrap(whole[:9] + b"!" + whole[10:])
+# Of version 2, by an iterator that had taken two batches of shard 1 of 3.
+VERSION_2 = (
+    b'HRIT\x01L\x00\x00\x00{"ended":false,"epochs":{"carry":[0,0,0],"epoch":0,"positions":8,"taken":8}}'
+    b'HRIT\x01\x18\x00\x00\x00{"epoch_idx":0,"iter":2}{"headrace_checkpoint": 2, "version": "0.2.0", '
+    b'"graph": 7925586859293927453, "seed": 5, "batch_size": 4, "items": [23], "iteration": 2, "sample": 8, '
+    b'"positions": [8], "shards": [3], "past": [[]]}'
+)
+
+
+def shuffled(checkpoint: bytes | None) -> Any:
+    """An iterator over files with their numbers in the present folder."""
+    pipe = headrace.Pipeline(
+        4, 2, None, seed=5, enable_checkpointing=True, checkpoint=checkpoint
+    )
+    with pipe:
+        x, _ = headrace.fn.readers.file(
+            file_root="files", name="R", shard_id=1, num_shards=3, random_shuffle=True
+        )
+        pipe.set_outputs(x, headrace.fn.random.uniform(range=(0.0, 1.0)))
+    return DALIGenericIterator([pipe], ["x", "u"], reader_name="R")
+
+
+def test_old_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "files" / "all").mkdir(parents=True)
+    for i in range(23):
+        (tmp_path / "files" / "all" / f"{i:02}.jpg").write_bytes(bytes([i]))
+    new = shuffled(None)
+    for _ in range(2):
+        next(new)
+    state = new.checkpoints()[0]
+    assert [*json.loads(state)] == ["headrace_checkpoint", "engine", "pipeline", "iterator"]
+    old = shuffled(VERSION_2)
+    taken = [[item["x"].flatten().tolist() for (item,) in iterator] for iterator in (old, new)]
+    assert taken == [[[22, 17, 15, 16], [18, 19, 20, 21]]] * 2  # as version 0.2.0 went on
+    for cut in range(1, len(VERSION_2), 5):
+        with pytest.raises((RuntimeError, ValueError)):
+            shuffled(VERSION_2[:cut])

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace import Pipeline, fn
-from headrace._pipeline import checkpoints as _checkpoint
 
 ITEMS = 23
 
@@ -218,32 +217,37 @@ def test_other_batch_sizes(folder: Path) -> None:
 
 # ---- the form of checkpoints ----
 
-VERSION_1 = (
-    b'{"headrace_checkpoint": 1, "version": "0.1.0", "graph": 5363047074040976253, "seed": 5, "batch_size": 4, '
-    b'"items": [23], "iteration": 3, "sample": 12, "positions": [12]}'
+# Of version 2, after two batches of shard 0 of 2 and three of shard 1 of 3; each level put a header before the others.
+VERSION_2 = (
+    b'HRIT\x01\x18\x00\x00\x00{"epoch_idx":0,"iter":5}{"headrace_checkpoint": 2, "version": "0.2.0", '
+    b'"graph": 7925586859293927453, "seed": 5, "batch_size": 4, "items": [23], "iteration": 5, "sample": 20, '
+    b'"positions": [12], "shards": [3], "past": [[[2, 4, 8]]]}'
 )
 
 
 def test_old_checkpoints(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    state = _checkpoint.wrap(VERSION_1, {"epoch_idx": 0, "iter": 3})
-    old = make(Path(), "shuffled files", 1, 2, 4, state)
-    new = make(Path(), "shuffled files", 1, 2, 4)
+    first = make(Path(), "shuffled files", 0, 2, 4)
+    for _ in range(2):
+        first.run()
+    new = make(Path(), "shuffled files", 1, 3, 4, first.checkpoint())
     for _ in range(3):
         new.run()
-    for one, other in zip(old.run(), new.run(), strict=True):
-        assert [np.asarray(x).tolist() for x in one] == [np.asarray(x).tolist() for x in other]
-    for shard, shards in ((0, 2), (1, 3)):  # they fit only the same shard
-        with pytest.raises(RuntimeError, match="different pipeline"):
-            make(Path(), "shuffled files", shard, shards, 4, state).build()
+    assert new.checkpoint().startswith(b'{"headrace_checkpoint":3,')
+    old = make(Path(), "shuffled files", 1, 3, 4, VERSION_2)
+    taken = []
+    for _ in range(4):
+        both = [[np.asarray(x).tolist() for x in batch] for pipe in (old, new) for batch in pipe.run()]
+        assert both[:2] == both[2:]
+        taken += sum(both[0], [])
+    assert taken == [4, 2, 0, 6, 5, 7, 12, 13, 10, 11, 8, 14, 9, 21, 16, 20]  # as version 0.2.0 went on
+    assert old.checkpoint() == new.checkpoint()
 
 
 def test_hostile_checkpoints(folder: Path) -> None:
     pipe = make(folder, "files", 0, 2, 4)
     pipe.run()
-    good, extra = _checkpoint.unwrap(pipe.checkpoint())
-    assert extra is not None
-    fields = json.loads(good)
+    good = json.loads(pipe.checkpoint())
     hostile: list[dict[str, Any]] = [
         {"shards": v} for v in ([], [0], [-1], [24], [2**31], ["2"], 2, None, [1, 2])
     ]
@@ -257,7 +261,7 @@ def test_hostile_checkpoints(folder: Path) -> None:
     ]
     hostile += [{"batch_size": v} for v in (0, 2**40)]
     for changes in hostile:
-        state = _checkpoint.wrap(json.dumps({**fields, **changes}).encode(), extra)
+        state = json.dumps({**good, "engine": {**good["engine"], **changes}}).encode()
         with pytest.raises((RuntimeError, ValueError)):
             make(folder, "files", 0, 3, 4, state).build()
     with pytest.raises(RuntimeError, match="input samples: 23, needs to be at least .* shards: 24"):

@@ -17,7 +17,6 @@ import numpy as np  # noqa: E402
 from photos import encoded, fill, resized, samples, take, training  # noqa: E402
 
 from headrace import Pipeline, fn  # noqa: E402
-from headrace._pipeline import checkpoints as _checkpoint
 
 READERS = [
     {},
@@ -181,15 +180,17 @@ def test_iterators_go_on(photos_root: Path) -> None:
             assert torch.equal(images, expected[0]) and torch.equal(labels, expected[1])
 
 
+def changed(checkpoint: bytes, section: str, **changes: Any) -> bytes:
+    document = json.loads(checkpoint)
+    return json.dumps({**document, section: {**document[section], **changes}}).encode()
+
+
 def test_resuming_takes_the_same_time_anywhere(photos_root: Path) -> None:
     """A pipeline that counted up to its position would hang."""
     pipe = resized(photos_root, enable_checkpointing=True, random_shuffle=True)
     pipe.run()
-    state, extra = _checkpoint.unwrap(pipe.checkpoint())
-    assert extra is not None
-    fields = json.loads(state)
     far = {"iteration": 10**12, "sample": 4 * 10**12, "positions": [4 * 10**12]}
-    checkpoint = _checkpoint.wrap(json.dumps({**fields, **far}).encode(), extra)
+    checkpoint = changed(pipe.checkpoint(), "engine", **far)
     later = resized(
         photos_root, enable_checkpointing=True, random_shuffle=True, checkpoint=checkpoint
     )
@@ -204,26 +205,31 @@ def test_hostile_checkpoints(photos_root: Path) -> None:
     pipe = resized(photos_root, enable_checkpointing=True)
     pipe.run()
     good = pipe.checkpoint()
-    state, extra = _checkpoint.unwrap(good)
-    assert extra is not None
-    fields = json.loads(state)
+
+    def document(**changes: Any) -> bytes:
+        return json.dumps({**json.loads(good), **changes}).encode()
 
     def inner(**changes: Any) -> bytes:
-        return _checkpoint.wrap(json.dumps({**fields, **changes}).encode(), extra)
+        return changed(good, "engine", **changes)
 
     def outer(**changes: Any) -> bytes:
-        return _checkpoint.wrap(state, {**extra, **changes})
+        return changed(good, "pipeline", **changes)
 
     deep = b"[" * 100_000
     hostile: list[Any] = [b"", b"x", good[:3], good[:20], good + b"x", good + b"\0", "", "text"]
     hostile += [good[:cut] for cut in range(1, len(good), 7)]
     hostile += [inner(iteration=2**63 - 1), inner(sample=2**63 - 1), inner(iteration=-1)]
     hostile += [inner(positions=value) for value in ([], [1, 2], [1.5], [-1], [2**63 - 1], None)]
-    hostile += [inner(headrace_checkpoint=9), inner(graph=1), inner(seed=3), inner(iteration="1")]
+    hostile += [inner(graph=1), inner(seed=3), inner(iteration="1")]
+    hostile += [document(headrace_checkpoint=value) for value in (1, 2, 4, 9, -3, "3", None)]
+    hostile += [document(engine=value) for value in ([], None, "", 3, {})]
+    hostile += [document(pipeline=value) for value in ([], None, "", 3, {}, {"iter": 0})]
+    hostile += [document(iterator=value) for value in ([], "", 3)]
     hostile += [outer(iter=value) for value in (-5, "x", None, 10**30, 1.5, [], float("nan"))]
     hostile += [outer(epoch_idx=value) for value in (-1, "0", {}, True, 2**63)]
-    hostile += [b"HRIT\x01\xff\xff\xff\xff", b"HRIT\x01" + len(deep).to_bytes(4, "little") + deep]
-    hostile += [_checkpoint.wrap(deep, extra), "\udcff", 5, object(), [], 1.5]
+    framed = b"HRIT\x01" + len(deep).to_bytes(4, "little") + deep
+    hostile += [b"HRIT\x01\xff\xff\xff\xff", b"HRIT\x01", b"HRIT\x01\2\0\0\0{}", framed, deep]
+    hostile += ["\udcff", 5, object(), [], 1.5]
     for checkpoint in hostile:
         with pytest.raises((ValueError, RuntimeError, TypeError)):
             resized(photos_root, enable_checkpointing=True, checkpoint=checkpoint).build()

@@ -60,12 +60,19 @@ class Iterated:
         """
         self._pipeline._restart(checkpoint)
 
-    @property
-    def movable(self) -> bool:
-        """Whether the pipeline can be restarted at another epoch: no source has to be asked for what
-        comes before it."""
+    def at_epoch(self, epoch: int, batches: int, positions: int) -> bytes | None:
+        """A checkpoint at the beginning of an epoch, or None if a source has to be asked for what comes before it.
+
+        The number of shards counts as if it had always been the present one: an epoch depends on its number alone.
+
+        Args:
+            epoch: its number.
+            batches: number of batches before it.
+            positions: number of positions that each reader has taken before it.
+        """
         pipe = self._pipeline
-        return not pipe._feeder.sources and not checkpoints.has_streams(pipe.checkpoint())
+        state = None if pipe._feeder.sources else self.engine.checkpoint_at_epoch(batches, positions)
+        return state and checkpoints.of_pipeline(state, epoch, 0)
 
     def reader_names(self) -> list[str]:
         """The names of the readers."""

@@ -42,8 +42,10 @@ class Stored:
                 "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
             )
         self.build()
-        position = {"epoch_idx": self._epoch.taken_index, "iter": self._epoch.iteration}
-        state = checkpoints.wrap(self._core.checkpoint(), position)
+        epoch = self._epoch
+        state = checkpoints.of_pipeline(
+            self._core.checkpoint(), epoch.taken_index, epoch.iteration
+        )
         if filename is not None:
             write_whole(filename, state)
         return state

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from headrace._pipeline import checkpoints
 from headrace._pipeline.config import integer
 from headrace._pipeline.iterated import Iterated
 from headrace._pipeline.pipeline import Pipeline
@@ -207,20 +206,22 @@ class LoaderBase(Loops[Item]):
         if iterator.over() and epoch == epochs.number + 1:
             iterator.reset()
         elif iterator.over() or not iterator.untouched() or epoch != epochs.number:
-            if self._inner.movable:
-                self._move_to(epoch)
-            else:
+            if not self._move_to(epoch):
                 self._run_to(epoch)
 
-    def _move_to(self, epoch: int) -> None:
+    def _move_to(self, epoch: int) -> bool:
         meta = self._inner.reader_meta(self._iterator().reader)
         whole = {**meta, "rest_size": 0, "first_epoch": 0}
         core = reader_epochs(whole, self.batch_size, LastBatchPolicy.PARTIAL)
         _, position, _ = core.start(epoch)
         batches = position // self.batch_size
-        self._restart(checkpoints.moved(self.pipeline.checkpoint(), epoch, batches, position))
+        checkpoint = self._inner.at_epoch(epoch, batches, position)
+        if checkpoint is None:
+            return False
+        self._restart(checkpoint)
         epochs = self._epochs()
         epochs.number, epochs.begin = epoch, position
+        return True
 
     def _run_to(self, epoch: int) -> None:
         """Takes all batches before an epoch, because a source of the pipeline has to be asked for them."""

@@ -119,7 +119,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
         self._taker: Any = None  # returns batches that need no decision; see `_find_plain`
         self._take: Callable[[], Any] = _nothing
-        self._left = 0  # batches left to the taker when it was last counted
+        self._left = 0  # batches that the taker had left when they were last counted
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None  # from before the first batch
         self._prepare_first_batch = prepare_first_batch
@@ -457,7 +457,7 @@ class _DaliBaseIterator(Generic[Item]):
         return item
 
     def _look(self) -> Item:
-        """The next batch when the taker has none; then makes a new one."""
+        """The next batch when the taker has none left; then sets up a new one."""
         self._settle()
         self._taker, self._take = None, _nothing
         if self._first is None:
@@ -555,11 +555,11 @@ class _DaliBaseIterator(Generic[Item]):
                 "that batch before the checkpoint."
             )
         extra = {"epochs": self._epochs.state(), "ended": self._ended}
-        return [checkpoints.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
+        return [checkpoints.of_iterator(pipe.checkpoint(), extra) for pipe in self._pipes]
 
 
 def _nothing() -> None:
-    """Stands in for `Taker.take` when there is no taker."""
+    """Stands in for `Taker.take` when there is none."""
 
 
 def _positions(outputs: Any) -> int:
