@@ -413,8 +413,11 @@ hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error)
     HR_TRY(hr_graph_create(&copy, error));
     hr_status status = HR_STATUS_OK;
     for (int32_t i = 0; i < graph->count && status == HR_STATUS_OK; i++) {
-        hr_node_desc desc = hr__node_describe(graph->nodes[i]);
-        status = hr__graph_add(copy, graph->nodes[i]->def, &desc, NULL, error);
+        status = graph_reserve(copy, error);
+        if (status != HR_STATUS_OK)
+            break;
+        __atomic_fetch_add(&graph->nodes[i]->copies, 1, __ATOMIC_RELAXED);
+        copy->nodes[copy->count++] = graph->nodes[i];
     }
     if (status == HR_STATUS_OK && graph->output_count)
         status = hr_graph_set_outputs(copy, graph->outputs, graph->output_count, error);

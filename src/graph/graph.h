@@ -43,6 +43,7 @@ typedef struct hr_node {
     hr_guard guard; /* if guarded */
     int32_t output_count;
     hr_function *function; /* with HR_OP_FUNCTION */
+    int32_t copies;        /* graphs that share it with the first one; atomic */
 } hr_node;
 
 struct hr_graph {
@@ -52,6 +53,8 @@ struct hr_graph {
     int32_t output_count;
 };
 
+/* The copy shares the nodes, which never change. The two graphs may be used by different threads.
+ */
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
 /* Adds copies for GPU outputs that would share memory with other values. */
 hr_status hr__graph_own_outputs(hr_graph *graph, hr_error *error);

@@ -41,7 +41,7 @@ hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error 
 
 void hr__node_destroy(hr_node *node)
 {
-    if (!node)
+    if (!node || __atomic_fetch_sub(&node->copies, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (int32_t i = 0; i < node->storage_count; i++)
         hr_free(node->storage[i]);

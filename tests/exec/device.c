@@ -2,11 +2,10 @@
  * Copyright The Headrace authors */
 /* Stages on a device, over the fake module: data that is copied there and back, and calls that
  * fail. */
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "../gpu/fake_module.h"
+#include "../gpu/fake_find.h"
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "graph/value.h"
@@ -15,26 +14,6 @@
 
 #define FILES 24
 #define BATCH 12
-
-static fake_counts_fn counts_of;
-static fake_fail_fn fail_at;
-
-static void fake_find(void)
-{
-    setenv("HEADRACE_CUDA_MODULE", HR_FAKE_CUDA, 1);
-    void *lib = dlopen(HR_FAKE_CUDA, RTLD_NOW | RTLD_NODELETE);
-    void *symbols[2] = {lib ? dlsym(lib, "hr_fake_counts") : NULL,
-                        lib ? dlsym(lib, "hr_fake_fail") : NULL};
-    memcpy(&counts_of, &symbols[0], sizeof(counts_of));
-    memcpy(&fail_at, &symbols[1], sizeof(fail_at));
-}
-
-static long long alive(void)
-{
-    fake_counts c;
-    counts_of(&c);
-    return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
-}
 
 static hr_status add(hr_graph *g, const char *op, const char *device, hr_edge in, hr_edge *out,
                      hr_error *error)
@@ -380,21 +359,6 @@ TEST(calls_that_fail)
         }
     }
     fixture_remove(&f);
-}
-
-/* Number of this process's threads that may run only on CPU `cpu`. */
-static int pinned_threads(int cpu)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/task");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        cpu_set_t set;
-        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
-            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
 }
 
 /* Every worker runs on a CPU near the GPU, whichever that is. */

@@ -5,6 +5,7 @@
 #define HR_TESTS_EXEC_FIXTURE_H
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,21 @@ static inline void fixture_remove(fixture *f)
     sprintf(command, "rm -rf '%s'", f->dir);
     if (system(command) != 0)
         fprintf(stderr, "cannot remove %s\n", f->dir);
+}
+
+/* Number of this process's threads that may run only on CPU `cpu`. */
+static inline int pinned_threads(int cpu)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        cpu_set_t set;
+        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
+            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
+    }
+    if (dir)
+        closedir(dir);
+    return count;
 }
 
 /* What a test varies. */

@@ -185,21 +185,6 @@ TEST(ten_thousand_iterations_grow_nothing)
     fixture_remove(&f);
 }
 
-/* Number of this process's threads that may run only on CPU `cpu`. */
-static int pinned_threads(int cpu)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/task");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        cpu_set_t set;
-        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
-            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
-}
-
 static int pinned_with(const fixture *f, const char *mask, bool set_affinity, int cpu)
 {
     hr_error error = {0};

@@ -35,15 +35,6 @@ SAMPLES = 10
 KEYS = {"num_threads": 2, "device_id": None, "seed": 7}
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Files with the bytes i, 2 i; sample i has the label i."""
-    root = tmp_path_factory.mktemp("files")
-    for i in range(SAMPLES):
-        (root / f"{i:02}").write_bytes(bytes([i, 2 * i]))
-    return [str(path) for path in sorted(root.iterdir())]
-
-
 def numbers(
     files: list[str], shard_id: int = 0, num_shards: int = 1, random_shuffle: bool = False
 ) -> Any:

@@ -24,15 +24,6 @@ SAMPLES = 7
 KEYS = {"num_threads": 2, "device_id": None, "seed": 7}
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Files with the bytes i, 2 i; sample i has the label i."""
-    root = tmp_path_factory.mktemp("files")
-    for i in range(SAMPLES):
-        (root / f"{i:02}").write_bytes(bytes([i, 2 * i]))
-    return [str(path) for path in sorted(root.iterdir())]
-
-
 @pipeline_def(batch_size=3, **KEYS)
 def numbers(files: list[str], pad: bool = True, shuffle: bool = False) -> Any:
     return tuple(

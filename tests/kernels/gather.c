@@ -3,6 +3,7 @@
 /* Gathered rows: every CPU level against base, on pictures between pages that cannot be read; base
  * itself against bilinear interpolation in double precision. */
 #include "test.h"
+#include "xorshift.h"
 
 #include "core/dtype.h"
 #include "kernels/gather.h"
@@ -14,21 +15,6 @@
 #include <unistd.h>
 
 enum { ROUNDS = 4000, WIDE = 600, GUARD = 32 };
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
-
-static int32_t between(int32_t low, int32_t high)
-{
-    return low + (int32_t)(rnd() % (uint32_t)(high - low + 1));
-}
 
 /* ---- pictures ---- */
 

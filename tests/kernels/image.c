@@ -3,6 +3,7 @@
 /* Every CPU level of the pixel kernels against base, on random sizes, with guard bytes before and
  * behind what is written; base itself against plain arithmetic. */
 #include "test.h"
+#include "xorshift.h"
 
 #include "core/core.h"
 #include "core/rounding.h"
@@ -12,21 +13,6 @@
 #include <stdlib.h>
 
 enum { GUARD = 64, ROUNDS = 300 };
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
-
-static int32_t between(int32_t low, int32_t high)
-{
-    return low + (int32_t)(rnd() % (uint32_t)(high - low + 1));
-}
 
 static const hr_kernels *levels[3];
 static int level_count;

@@ -3,6 +3,7 @@
 /* The JPEG kernels of every CPU level against plain arithmetic written here, with guard bytes.
  * Symbols and whole pictures: unit/jpeg_own.c. */
 #include "test.h"
+#include "xorshift.h"
 
 #include "kernels/jpeg.h"
 #include "kernels/kernels.h"
@@ -11,16 +12,6 @@
 #include <stdlib.h>
 
 enum { GUARD = 64, WIDE = 300 };
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
 
 static const hr_kernels *level(int i)
 {

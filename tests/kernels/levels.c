@@ -8,6 +8,7 @@
  * is; `--bench FILE` also the difference to what it printed before, which FILE contains. */
 #include "levels/levels.h"
 #include "test.h"
+#include "xorshift.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,16 +44,6 @@ static int wrong;
 static char earlier[256][LINE];
 
 /* ---- data ---- */
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
 
 float *levels_floats(size_t n, float low, float high)
 {

@@ -4,6 +4,7 @@
  * guard bytes, and the levels against one another. tests/python/test_video_frames.py compares with
  * libswscale. */
 #include "test.h"
+#include "xorshift.h"
 
 #include "codecs/video/planes.h"
 #include "kernels/yuv.h"
@@ -12,16 +13,6 @@
 #include <stdlib.h>
 
 enum { GUARD = 64, MOST = 100 };
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
 
 static const hr_kernels *level(int i)
 {

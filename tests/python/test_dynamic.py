@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from headrace import fn, pipeline_def, types
 from headrace._graph import schema
+from headrace._graph.plan import Kept
 from headrace.tensors import TensorListCPU
 
 RNG = np.random.default_rng(3)
@@ -293,6 +294,16 @@ def test_threads_share_plans() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_plan_in_use_is_not_taken_again() -> None:
+    kept: Kept[str] = Kept(2)
+    for key, value in (("a", "1"), ("a", "2"), ("b", "3")):
+        kept.put(key, value)
+    assert [kept.take(key) for key in ("a", "a", "a", "b", "c")] == ["2", "1", None, "3", None]
+    for key in "bca":  # the key used least recently goes, with all that it has
+        kept.put(key, key)
+    assert len(kept) == 2 and [kept.take(key) for key in "abc"] == ["a", None, "c"]
 
 
 def test_a_forked_child_makes_plans_of_its_own(child: Any) -> None:

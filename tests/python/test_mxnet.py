@@ -4,11 +4,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +16,7 @@ np = pytest.importorskip("numpy")
 
 import headrace  # noqa: E402
 from headrace import Pipeline, fn, pipeline_def  # noqa: E402
+from records import ORDERS, needs_strace, system_calls  # noqa: E402
 
 MAGIC = 0xCED7230A
 
@@ -158,36 +155,16 @@ def test_damage(tmp_path: Path) -> None:
         fails("bad.idx", index_path=str(index))
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@needs_strace
 def test_system_calls(tmp_path: Path) -> None:
     """1,000 records of one file open it once, and each is read with one call."""
     data = np.random.default_rng(1).integers(0, 255, 20_000, np.uint8).tobytes()
     arguments = write(tmp_path, [(data, 1.0)] * 1000)
-    source = f"""
-from headrace import Pipeline, fn
-pipe = Pipeline(50, 2, None)
-with pipe:
-    pipe.set_outputs(*fn.readers.mxnet(**{arguments!r}))
-for _ in range(20):
-    pipe.run()
-"""
-    log = tmp_path / "log"
-    command = ["strace", "-f", "-o", str(log), "-e", "trace=openat,read,pread64,preadv2", sys.executable, "-c", source]
-    environment = {**os.environ, "PYTHONPATH": str(Path(headrace.__file__).parents[1])}
-    subprocess.run(command, check=True, env=environment)
-    lines = log.read_text().splitlines()
+    lines = system_calls(f"fn.readers.mxnet(**{arguments!r})", tmp_path / "log")
     assert sum("data0.rec" in line for line in lines) == 2  # once to measure it
     reads = [line for line in lines if "preadv2(" in line]
     assert 1000 <= len(reads) <= 1300  # those of the next epoch are read ahead
     assert sum("pread64(" in line for line in lines) <= 5
-
-
-ORDERS: list[dict[str, Any]] = [
-    {},
-    {"num_shards": 3, "shard_id": 1},
-    {"num_shards": 5, "shard_id": 2, "pad_last_batch": True},
-    {"num_shards": 3, "shard_id": 2, "stick_to_shard": True, "dont_use_mmap": True},
-]
 
 
 @pytest.mark.live_dali

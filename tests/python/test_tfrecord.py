@@ -7,9 +7,6 @@ from __future__ import annotations
 import gzip
 import importlib
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +19,7 @@ np = pytest.importorskip("numpy")
 import headrace  # noqa: E402
 from headrace import fn, ops, pipeline_def, types  # noqa: E402
 from headrace import tfrecord as tf  # noqa: E402
+from records import ORDERS, needs_strace, system_calls  # noqa: E402
 from tfrecords import example, feature, field, number_field, record, varint, write  # noqa: E402
 
 Output = list[tuple[str, str, tuple[int, ...], Any]]
@@ -439,48 +437,18 @@ def test_same_for_any_threads(tmp_path: Path) -> None:
     assert one == many
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@needs_strace
 def test_system_calls(tmp_path: Path) -> None:
     """1,000 records of one file open it once, and each is read with one call."""
     data = np.random.default_rng(1).integers(0, 255, 20_000, np.uint8).tobytes()
     arguments = write(tmp_path, [example({"image": data, "label": [1]})] * 1000)
-    source = f"""
-from headrace import Pipeline, fn, tfrecord as tf
-pipe = Pipeline(50, 2, None)
-with pipe:
-    out = fn.readers.tfrecord(features=dict(image=tf.FixedLenFeature((), tf.string, "")), **{arguments!r})
-    pipe.set_outputs(out["image"])
-for _ in range(20):
-    pipe.run()
-"""
-    log = tmp_path / "log"
-    command = [
-        "strace",
-        "-f",
-        "-o",
-        str(log),
-        "-e",
-        "trace=openat,read,pread64,preadv2",
-        sys.executable,
-        "-c",
-        source,
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(Path(headrace.__file__).parents[1])}
-    subprocess.run(command, check=True, env=environment)
-    lines = log.read_text().splitlines()
+    features = 'dict(image=tf.FixedLenFeature((), tf.string, ""))'
+    outputs = f"[fn.readers.tfrecord(features={features}, **{arguments!r})['image']]"
+    lines = system_calls(outputs, tmp_path / "log")
     assert sum("0.tfrecord" in line for line in lines) == 2  # once to measure it
-    assert (
-        1000 <= sum("preadv2(" in line for line in lines) <= 1300
-    )  # those of the next epoch are read ahead
+    reads = sum("preadv2(" in line for line in lines)
+    assert 1000 <= reads <= 1300  # those of the next epoch are read ahead
     assert sum("pread64(" in line for line in lines) <= 5
-
-
-ORDERS: list[dict[str, Any]] = [
-    {},
-    {"num_shards": 3, "shard_id": 1},
-    {"num_shards": 5, "shard_id": 2, "pad_last_batch": True},
-    {"num_shards": 3, "shard_id": 2, "stick_to_shard": True, "dont_use_mmap": True},
-]
 
 
 @pytest.mark.live_dali

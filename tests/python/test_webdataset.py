@@ -23,6 +23,7 @@ np = pytest.importorskip("numpy")
 import headrace  # noqa: E402
 from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
 from headrace.cli import wds2idx  # noqa: E402
+from records import ORDERS, needs_strace, system_calls  # noqa: E402
 
 Members = Sequence[tuple[str, bytes]]
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT}
@@ -269,24 +270,12 @@ def test_damage(tmp_path: Path) -> None:
     fails(bytes(pax), "a pax header is damaged")
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@needs_strace
 def test_system_calls(tmp_path: Path) -> None:
     """The samples of an archive are read with one call each, from a file that stays open."""
     items = [(f"{i:04}", bytes(20_000), b"1") for i in range(1000)]
     path = write(tmp_path / "data.tar", members(items))
-    source = f"""
-from headrace import Pipeline, fn
-pipe = Pipeline(50, 2, None)
-with pipe:
-    pipe.set_outputs(*fn.readers.webdataset(paths={path!r}, ext=["jpg", "cls"]))
-for _ in range(20):
-    pipe.run()
-"""
-    log = tmp_path / "log"
-    command = ["strace", "-f", "-o", str(log), "-e", "trace=openat,preadv2", sys.executable, "-c", source]
-    environment = {**os.environ, "PYTHONPATH": str(Path(headrace.__file__).parents[1])}
-    subprocess.run(command, check=True, env=environment)
-    lines = log.read_text().splitlines()
+    lines = system_calls(f'fn.readers.webdataset(paths={path!r}, ext=["jpg", "cls"])', tmp_path / "log")
     assert sum("data.tar" in line for line in lines) == 2  # once to scan it
     reads = sum("preadv2(" in line for line in lines)
     scans = 1000  # a request for the headers of a sample, and none for its data
@@ -478,14 +467,6 @@ def test_index_as_dali(tmp_path: Path, live_dali: ModuleType) -> None:
     subprocess.run([sys.executable, str(module), path, str(tmp_path / "theirs")], check=True)
     wds2idx.write_index(path, str(tmp_path / "ours"))
     assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()
-
-
-ORDERS: list[dict[str, Any]] = [
-    {},
-    {"num_shards": 3, "shard_id": 1},
-    {"num_shards": 5, "shard_id": 2, "pad_last_batch": True},
-    {"num_shards": 3, "shard_id": 2, "stick_to_shard": True, "dont_use_mmap": True},
-]
 
 
 @pytest.mark.live_dali

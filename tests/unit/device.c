@@ -1,38 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Device memory, launches and batches, over the fake module. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../gpu/fake_module.h"
+#include "../gpu/fake_find.h"
 #include "core/batch.h"
 #include "device/launch.h"
 #include "device/memory.h"
 #include "test.h"
-
-static fake_counts_fn counts_of;
-static fake_fail_fn fail_at;
-
-static void fake_find(void)
-{
-    setenv("HEADRACE_CUDA_MODULE", HR_FAKE_CUDA, 1);
-    void *lib = dlopen(HR_FAKE_CUDA, RTLD_NOW | RTLD_NODELETE);
-    void *symbols[2] = {lib ? dlsym(lib, "hr_fake_counts") : NULL,
-                        lib ? dlsym(lib, "hr_fake_fail") : NULL};
-    memcpy(&counts_of, &symbols[0], sizeof(counts_of));
-    memcpy(&fail_at, &symbols[1], sizeof(fail_at));
-}
-
-/* Number of live objects; 0 if everything was released and nothing was misused. */
-static long long alive(void)
-{
-    fake_counts c;
-    counts_of(&c);
-    return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
-}
 
 /* Before any other test: the fake module reads its settings once. */
 TEST(no_device)

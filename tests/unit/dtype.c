@@ -4,19 +4,10 @@
  * every value of every type; half precision is computed by scaling. */
 #include "core/dtype.h"
 #include "test.h"
+#include "xorshift.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* ---- reference ---- */
 

@@ -114,6 +114,9 @@ TEST(copy_is_equal_and_independent)
     CHECK(g != NULL);
     CHECK_OK(hr_graph_copy(&copy, g, &error), error);
     CHECK(graphs_equal(g, copy));
+    CHECK(g->nodes[0] == copy->nodes[0]); /* arguments are stored once */
+    CHECK_OK(hr_graph_add_node(g, &(hr_node_desc){.op = "random.coin_flip"}, NULL, &error), error);
+    CHECK(g->count == copy->count + 1);
     hr_graph *again = training();
     hr_graph_destroy(g);
     CHECK(again && graphs_equal(again, copy));
@@ -304,7 +307,7 @@ TEST(every_failed_allocation_is_survived)
         hr_alloc_fail_after(-1);
         CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY);
     }
-    CHECK(n > 50 && status == HR_STATUS_OK);
+    CHECK(n > 3 && status == HR_STATUS_OK);
     hr_graph_destroy(other);
     hr_graph_destroy(g);
     hr_string_free(text);

@@ -35,8 +35,11 @@ static inline void files_lengthen(JHUFF_TBL *table, int bits)
         table->bits[bits] = (UINT8)count;
 }
 
-/* Rewrites a file with its own tables: optimal ones, or ones with long codes. */
-static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best)
+/* Rewrites a file's coefficients after `change` has set what is different. */
+static inline uint8_t *files_rewrite(const uint8_t *file, size_t *size,
+                                     void (*change)(struct jpeg_compress_struct *out,
+                                                    const void *context),
+                                     const void *context)
 {
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
@@ -52,11 +55,7 @@ static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&in);
     jpeg_copy_critical_parameters(&in, &out);
     out.restart_interval = in.restart_interval;
-    out.optimize_coding = best ? TRUE : FALSE;
-    for (int i = 0; i < NUM_HUFF_TBLS && !best; i++) {
-        files_lengthen(out.dc_huff_tbl_ptrs[i], help_between(8, 16));
-        files_lengthen(out.ac_huff_tbl_ptrs[i], help_between(8, 16));
-    }
+    change(&out, context);
     jpeg_write_coefficients(&out, coefficients);
     jpeg_finish_compress(&out);
     jpeg_finish_decompress(&in);
@@ -64,6 +63,21 @@ static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best
     jpeg_destroy_decompress(&in);
     *size = n;
     return bytes;
+}
+
+/* Own tables: optimal ones, or ones with long codes. */
+static inline void files_tables(struct jpeg_compress_struct *out, const void *best)
+{
+    out->optimize_coding = *(const bool *)best ? TRUE : FALSE;
+    for (int i = 0; i < NUM_HUFF_TBLS && !out->optimize_coding; i++) {
+        files_lengthen(out->dc_huff_tbl_ptrs[i], help_between(8, 16));
+        files_lengthen(out->ac_huff_tbl_ptrs[i], help_between(8, 16));
+    }
+}
+
+static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best)
+{
+    return files_rewrite(file, size, files_tables, &best);
 }
 
 /* A file of a kind that we decode ourselves. */

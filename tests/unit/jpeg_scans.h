@@ -68,36 +68,28 @@ static inline script random_script(int components)
     return s;
 }
 
+typedef struct scans {
+    const script *script; /* NULL: the usual scans */
+    int restart;          /* < 0: unchanged */
+} scans;
+
+static inline void scans_set(struct jpeg_compress_struct *out, const void *context)
+{
+    const scans *want = context;
+    if (want->restart >= 0)
+        out->restart_interval = (unsigned)want->restart;
+    if (want->script) {
+        out->scan_info = want->script->pass;
+        out->num_scans = want->script->count;
+    } else {
+        jpeg_simple_progression(out);
+    }
+}
+
 /* Rewrites a file's coefficients; NULL: with the usual scans. `restart` < 0: unchanged. */
 static inline uint8_t *progressive(const uint8_t *file, size_t *size, const script *s, int restart)
 {
-    struct jpeg_decompress_struct in;
-    struct jpeg_compress_struct out;
-    struct jpeg_error_mgr errors;
-    unsigned char *bytes = NULL;
-    unsigned long n = 0;
-    in.err = out.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&in);
-    jpeg_create_compress(&out);
-    jpeg_mem_src(&in, file, *size);
-    jpeg_mem_dest(&out, &bytes, &n);
-    jpeg_read_header(&in, TRUE);
-    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&in);
-    jpeg_copy_critical_parameters(&in, &out);
-    out.restart_interval = restart < 0 ? in.restart_interval : (unsigned)restart;
-    if (s) {
-        out.scan_info = s->pass;
-        out.num_scans = s->count;
-    } else {
-        jpeg_simple_progression(&out);
-    }
-    jpeg_write_coefficients(&out, coefficients);
-    jpeg_finish_compress(&out);
-    jpeg_finish_decompress(&in);
-    jpeg_destroy_compress(&out);
-    jpeg_destroy_decompress(&in);
-    *size = n;
-    return bytes;
+    return files_rewrite(file, size, scans_set, &(scans){s, restart});
 }
 
 #endif

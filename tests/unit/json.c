@@ -3,21 +3,13 @@
 /* Growing text and the JSON reader. */
 #include "core/json.h"
 #include "core/alloc.h"
+#include "json_text.h"
 #include "test.h"
+#include "xorshift.h"
 
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static hr_status parse(hr_json **out, const char *text, hr_error *error)
 {
@@ -302,33 +294,6 @@ TEST(depth_is_limited)
     hr_json_destroy(json);
     CHECK(hr_json_parse(&json, text + 95, 66, &error) == HR_STATUS_CORRUPT);
     CHECK(hr_json_parse(&json, text, 256, &error) == HR_STATUS_CORRUPT);
-}
-
-static void write_value(hr_text *text, const hr_json *json)
-{
-    bool object = json->kind == HR_JSON_KIND_OBJECT;
-    if (json->kind == HR_JSON_KIND_NULL)
-        hr_text_append(text, "null");
-    else if (json->kind == HR_JSON_KIND_BOOL)
-        hr_text_append(text, json->i ? "true" : "false");
-    else if (json->kind == HR_JSON_KIND_NUMBER && json->is_integer)
-        hr_text_append(text, "%lld", (long long)json->i);
-    else if (json->kind == HR_JSON_KIND_NUMBER)
-        hr_text_append_double(text, json->f);
-    else if (json->kind == HR_JSON_KIND_STRING)
-        hr_text_append_quoted(text, json->s);
-    if (json->kind < HR_JSON_KIND_LIST)
-        return;
-    hr_text_append(text, object ? "{" : "[");
-    for (int32_t i = 0; i < json->count; i++) {
-        hr_text_append(text, i ? "," : "");
-        if (object) {
-            hr_text_append_quoted(text, json->keys[i]);
-            hr_text_append(text, ":");
-        }
-        write_value(text, &json->items[i]);
-    }
-    hr_text_append(text, object ? "}" : "]");
 }
 
 static void random_value(hr_text *text, int depth)

@@ -3,21 +3,12 @@
 /* Elementary functions against the C library's in long double. A hash pins the last bits. */
 #include "core/mathx.h"
 #include "test.h"
+#include "xorshift.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static double uniform(double low, double high)
 {

@@ -6,26 +6,12 @@
 #define HR_TESTS_UNIT_PROGRAM_HELP_H
 
 #include "test.h"
+#include "xorshift.h"
 
 #include "image/program.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static uint64_t random_state = 88172645463325252u;
-
-static inline uint32_t rnd(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
-
-static inline int32_t between(int32_t low, int32_t high)
-{
-    return low + (int32_t)(rnd() % (uint32_t)(high - low + 1));
-}
 
 static inline double unit(void)
 {
