@@ -38,6 +38,7 @@ struct hr_thread_pool {
     hr_pool_user *users;
     int64_t asked;              /* sum of `most` */
     int32_t largest;            /* `most` */
+    int32_t allowed;            /* threads; `blocked` ones come on top */
     hr_pool_user *first, *last; /* that want threads */
     int32_t threads, idle;
     int32_t blocked; /* threads that wait for the work of others */
@@ -102,14 +103,6 @@ hr_status hr__pool_pin(hr_thread_pool *pool, const int *cpus, int32_t count, hr_
 }
 
 /* Lock held, as for all functions from here to the threads' own. */
-static int32_t most_threads(const hr_thread_pool *pool)
-{
-    int32_t limit = pool->limit;
-    if (limit == 0)
-        limit = HR_MAX(HR_MAX(THREADS_LEAST, THREADS_PER_CPU * hr__cpu_count()), pool->largest);
-    return (int32_t)HR_MIN(pool->asked, limit);
-}
-
 static void note_state(hr_thread_pool *pool)
 {
     atomic_store_explicit(&pool->pressed, pool->first && pool->idle == 0, memory_order_relaxed);
@@ -122,7 +115,11 @@ static void count_users(hr_thread_pool *pool)
         pool->asked += u->most;
         pool->largest = HR_MAX(pool->largest, u->most);
     }
-    atomic_store_explicit(&pool->roomy, most_threads(pool) >= pool->asked, memory_order_relaxed);
+    int32_t limit = pool->limit;
+    if (limit == 0)
+        limit = HR_MAX(HR_MAX(THREADS_LEAST, THREADS_PER_CPU * hr__cpu_count()), pool->largest);
+    pool->allowed = (int32_t)HR_MIN(pool->asked, limit);
+    atomic_store_explicit(&pool->roomy, pool->allowed >= pool->asked, memory_order_relaxed);
 }
 
 static void queue_last(hr_thread_pool *pool, hr_pool_user *user)
@@ -177,7 +174,7 @@ static void *member_main(void *context)
     hr__affinity_pin(m->cpu);
     thread_of = pool;
     pthread_mutex_lock(&pool->lock);
-    while (pool->threads <= most_threads(pool) + pool->blocked) {
+    while (pool->threads <= pool->allowed + pool->blocked) {
         hr_pool_user *user = take_user(pool);
         if (user) {
             pthread_mutex_unlock(&pool->lock);
@@ -242,8 +239,7 @@ hr_status hr__pool_join(hr_thread_pool *pool, hr_pool_user *user, hr_error *erro
         user->next->previous = user;
     pool->users = user;
     count_users(pool);
-    int32_t most = most_threads(pool);
-    while (code == 0 && pool->threads < most)
+    while (code == 0 && pool->threads < pool->allowed)
         code = add_member(pool);
     int32_t threads = pool->threads;
     join_ended(pool);
@@ -320,7 +316,7 @@ static void add_blocked(int32_t more)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->blocked += more;
-    if (more > 0 && pool->idle == 0 && pool->threads < most_threads(pool) + pool->blocked)
+    if (more > 0 && pool->idle == 0 && pool->threads < pool->allowed + pool->blocked)
         (void)add_member(pool); /* without it, the other threads do the work if they can */
     if (more < 0)
         pthread_cond_broadcast(&pool->work);
