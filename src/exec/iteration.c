@@ -150,8 +150,8 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     return HR_STATUS_OK;
 }
 
-/* Whether the samples that are fed in host memory are large, judging by the first ones. The cost of a call then matters
- * less than the cache, and every sample becomes a task. */
+/* Whether the samples that are fed in host memory are large, judging by the first ones. The cost of
+ * a call then matters less than the cache, and every sample becomes a task. */
 static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
 {
     size_t bytes;
