@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Times kernels of the CUDA module that do little work per element, for 256 pictures of 512 x 512 x
+/* Times kernels of the CUDA module that do little work per element, for 256 images of 512 x 512 x
  * 3, and prints how much memory they read and write per second. Arguments: MODULE [CASE]. The exit
  * status is 77 if there is no device. */
 #include "core/core.h"
@@ -189,7 +189,7 @@ static void measure(const bench_case *b)
     }
     qsort(ms, ROUNDS, sizeof(*ms), by_value);
     double us = (double)ms[ROUNDS / 2] * 1000 / 2;
-    printf("%-34s %8.1f us  %6.3f us per picture  %5.0f GB/s\n", b->name, us, us / BATCH,
+    printf("%-34s %8.1f us  %6.3f us per image  %5.0f GB/s\n", b->name, us, us / BATCH,
            (double)bytes / us / 1e3);
     for (int i = 0; i < 3; i++)
         if (memory[i])

@@ -43,7 +43,7 @@ static double uniform(double low, double high)
     return low + (high - low) * random_state / 4294967296.0;
 }
 
-/* Area 0.08 to 1 of the picture, aspect 3/4 to 4/3. */
+/* Area 0.08 to 1 of the image, aspect 3/4 to 4/3. */
 static hr_window random_window(const hr_image_info *info)
 {
     for (int i = 0; i < 10; i++) {

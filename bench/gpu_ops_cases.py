@@ -17,8 +17,8 @@ import numpy as np
 SIDE = 512
 # kind: shape of a sample, type, layout
 INPUTS: dict[str, tuple[tuple[int, ...], str, str]] = {
-    "picture": ((SIDE, SIDE, 3), "uint8", "HWC"),
-    "other picture": ((SIDE, SIDE, 3), "uint8", "HWC"),
+    "image": ((SIDE, SIDE, 3), "uint8", "HWC"),
+    "other image": ((SIDE, SIDE, 3), "uint8", "HWC"),
     "floats": ((SIDE, SIDE, 3), "float32", "HWC"),
     "other floats": ((SIDE, SIDE, 3), "float32", "HWC"),
     "tiny": ((8, 8, 3), "uint8", "HWC"),
@@ -52,7 +52,7 @@ class Case:
     name: str
     group: str
     make: Callable[..., Any]
-    inputs: tuple[str, ...] = ("picture",)
+    inputs: tuple[str, ...] = ("image",)
     batch: int = 64
     conditionals: bool = False
     listed: bool = False  # a batch is a list of tensors
@@ -63,7 +63,7 @@ class Case:
 CASES: list[Case] = []
 
 
-def op(name: str, operator: str, inputs: str = "picture", **given: Any) -> None:
+def op(name: str, operator: str, inputs: str = "image", **given: Any) -> None:
     """A plain call. Strings "types.X" are looked up."""
 
     def make(lib: Library, *nodes: Any) -> Any:
@@ -81,7 +81,7 @@ def op(name: str, operator: str, inputs: str = "picture", **given: Any) -> None:
 
 
 def case(name: str, make: Callable[..., Any], *inputs: str, **more: Any) -> None:
-    CASES.append(Case(name, "operators", make, inputs or ("picture",), **more))
+    CASES.append(Case(name, "operators", make, inputs or ("image",), **more))
 
 
 MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
@@ -189,8 +189,8 @@ op(
     values=list(range(255, -1, -1)),
 )  # fmt: skip
 case("a * 2 + b / 3", lambda lib, a, b: a * 2.0 + b / 3.0, "floats", "other floats")
-op("cat", "cat", "picture, other picture", axis=0)
-op("stack", "stack", "picture, other picture")
+op("cat", "cat", "image, other image", axis=0)
+op("stack", "stack", "image, other image")
 op("spectrogram 512", "spectrogram", "signal", nfft=512, window_length=512, window_step=160)
 op("spectrogram 400", "spectrogram", "signal", nfft=400, window_length=400, window_step=160)
 op("mel_filter_bank", "mel_filter_bank", "spectrum", sample_rate=16000.0, nfilter=80)
@@ -210,8 +210,8 @@ def flipped(lib: Library, x: Any) -> Any:
     return lib.fn.flip(x)
 
 
-CASES.append(Case("list of tensors", "feeding", flipped, ("picture",), listed=True))
-CASES.append(Case("one tensor", "feeding", flipped, ("picture",)))
+CASES.append(Case("list of tensors", "feeding", flipped, ("image",), listed=True))
+CASES.append(Case("one tensor", "feeding", flipped, ("image",)))
 CASES.append(Case("flip of 8 x 8", "iteration", flipped, ("tiny",)))
 CASES.append(Case("copy of 8 x 8", "iteration", lambda lib, x: lib.fn.copy(x), ("tiny",)))
 
@@ -244,7 +244,7 @@ image("WebP", "webp", quality=90)
 image("BMP", "bmp", 512)
 
 
-def picture(side: int, seed: int) -> np.ndarray:
+def image(side: int, seed: int) -> np.ndarray:
     """A smooth image with some noise."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:side, 0:side].astype(np.float32) / side
@@ -260,7 +260,7 @@ def encode(case: Case, number: int) -> bytes:
 
     assert case.files is not None
     suffix, options = case.files[0], dict(case.files[1])
-    made = Image.fromarray(picture(case.side, number)).convert(options.pop("mode", "RGB"))
+    made = Image.fromarray(image(case.side, number)).convert(options.pop("mode", "RGB"))
     formats = {"jpg": "JPEG", "jp2": "JPEG2000", "tif": "TIFF"}
     to = io.BytesIO()
     made.save(to, formats.get(suffix, suffix.upper()), **options)

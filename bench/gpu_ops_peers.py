@@ -54,7 +54,7 @@ def numbers(kind: str, batch: int) -> np.ndarray:
         return rng.random((batch, *shape), dtype=np.float32)
     if shape[0] < 64:
         return rng.integers(0, 256, (batch, *shape), np.uint8)
-    # smooth pictures with some noise, so that neighbours are similar but not equal
+    # smooth images with some noise, so that neighbours are similar but not equal
     y, x = np.mgrid[0 : shape[0], 0 : shape[1]].astype(np.float32)
     smooth = np.stack([np.sin(x / 50) * 90, np.cos(y / 40) * 90, np.sin((x + y) / 60) * 90], 2)
     noise = rng.normal(128, 8, (batch, *shape[:2], 1)).astype(np.float32)

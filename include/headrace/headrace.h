@@ -551,7 +551,7 @@ HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size
                                         hr_error *error);
 /* The same at the beginning of an epoch, before which `iterations` iterations were taken, and
  * `positions` positions of each reader. The number of shards counts as if it had always been the
- * present one. HR_STATUS_NOT_IMPLEMENTED: a source is no reader, so that it only goes forward.
+ * present one. HR_STATUS_NOT_IMPLEMENTED: a source is not a reader and cannot go back.
  */
 HR_API hr_status hr_checkpoint_at_epoch(hr_pipeline *pipeline, int64_t iterations,
                                         int64_t positions, char **text, size_t *size,

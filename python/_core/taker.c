@@ -163,10 +163,11 @@ static PyMethodDef taker_methods[] = {
      "not full or failed; run() says which. The same batch comes again until `held` is deleted."},
     {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef taker_getset[] = {{"left", taker_left, NULL, "Batches that may be taken.", NULL},
-                                     {"held", taker_held, taker_delivered,
-                                      "Whether take() holds a batch; del: it is delivered.", NULL},
-                                     {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef taker_getset[] = {
+    {"left", taker_left, NULL, "Batches that may be taken.", NULL},
+    {"held", taker_held, taker_delivered,
+     "Whether a batch was taken and not delivered yet. Deleting it says: delivered.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot taker_slots[] = {
     {Py_tp_new, taker_new},

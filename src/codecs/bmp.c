@@ -231,7 +231,7 @@ static void put_row(const bmp_header *h, const hr_codec_request *q, uint8_t *dst
     }
 }
 
-/* The row of the file (0: first stored) that holds row y of the picture. */
+/* The row of the file (0: first stored) that holds row y of the image. */
 static size_t stored_row(const bmp_header *h, int64_t y)
 {
     return h->top_down ? (size_t)y : (size_t)h->height - 1 - (size_t)y;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Coded pictures. A codec is one file with one table (`const hr_codec hr_codec_png` in png.c); the
+/* Coded images. A codec is one file with one table (`const hr_codec hr_codec_png` in png.c); the
  * build makes the registry from the file names. decode.c contains what all codecs share:
  * orientation, colour conversion, type conversion, limits. */
 #ifndef HR_CODECS_CODEC_H
@@ -12,13 +12,13 @@
 
 typedef struct hr_codec hr_codec;
 
-/* A file may lack this many pixels of its picture without being refused before decoding: damaged
+/* A file may lack this many pixels of its image without being refused before decoding: damaged
  * files of usual sizes are left to the decoders. */
 #define HR_IMAGE_SLACK ((int64_t)1 << 24)
 
-/* Limits of the memory that decoding takes in addition to the picture: a number of bytes, and more
+/* Limits of the memory that decoding takes in addition to the image: a number of bytes, and more
  * bytes for each byte of the file. Only libjpeg-turbo and libwebp come near, when they keep data of
- * a whole picture, and TIFF files with huge tiles. A photograph in a progressive JPEG file takes 10
+ * a whole image, and TIFF files with huge tiles. A photograph in a progressive JPEG file takes 10
  * to 60 bytes per byte. */
 #define HR_IMAGE_MEMORY ((size_t)256 << 20)
 #define HR_IMAGE_MEMORY_PER_BYTE 256
@@ -34,7 +34,7 @@ typedef struct hr_image_info {
     int32_t components;    /* JPEG: of the frame */
     int32_t page;          /* set before `header` */
     int32_t pages;         /* in the file: pages of TIFF, frames of WebP and PNG; 0 means 1 */
-    int32_t others;        /* of these, how many are pictures that this page does not show */
+    int32_t others;        /* of these, how many are images that this page does not show */
     bool progressive;      /* JPEG: a progressive file, Huffman-coded */
     bool lossless;         /* JPEG: predictions, Huffman-coded */
     bool luma;             /* of colours, the file holds luma, which is what one channel means */
@@ -42,13 +42,13 @@ typedef struct hr_image_info {
                               method */
 } hr_image_info;
 
-/* How the delivered picture is made of the stored one: the stored axes are reversed, then swapped.
+/* How the delivered image is made of the stored one: the stored axes are reversed, then swapped.
  */
 typedef struct hr_turn {
     bool swap, flip_y, flip_x;
 } hr_turn;
 
-/* A request to a codec: a window of the stored picture. */
+/* A request to a codec: a window of the stored image. */
 typedef struct hr_codec_request {
     hr_window window;
     hr_turn turn; /* `stage` only; the others write rows as stored */
@@ -99,7 +99,7 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
 /* The same for another page than the first, from 0. */
 hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
                              hr_image_info *info, hr_error *error);
-/* Also fails if the file cannot be decoded, or is too short for its picture by more than
+/* Also fails if the file cannot be decoded, or is too short for its image by more than
  * HR_IMAGE_SLACK pixels, before memory is allocated for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
@@ -107,7 +107,7 @@ hr_status hr_image_probe_page(const uint8_t *bytes, size_t size, int32_t page, i
                               hr_image_info *info, hr_error *error);
 /* For codecs, in `header`: fails if info->page is not one of the file's pages. */
 hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others, hr_error *error);
-/* Warns, if the file has pictures that are left out. `advice`: what the user can do, or "". */
+/* Warns, if the file has images that are left out. `advice`: what the user can do, or "". */
 hr_status hr_image_warn_others(const hr_image_info *info, const char *advice, hr_task *task,
                                hr_error *error);
 /* Whether decoding may take `bytes` of memory for a file of `size` bytes: HR_IMAGE_MEMORY. */
@@ -121,11 +121,11 @@ void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t
                      int64_t *width);
 /* Channels delivered for a type: 3 for RGB, BGR, YCBCR; 1 for GRAY; the file's for ANY_DATA. */
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type);
-/* Whether pictures can be decoded to elements of this type. */
+/* Whether images can be decoded to elements of this type. */
 bool hr_image_dtype_ok(hr_dtype dtype);
 
 typedef struct hr_decode_request {
-    hr_window window; /* of the delivered (turned) picture; inside it */
+    hr_window window; /* of the delivered (turned) image; inside it */
     hr_image_type type;
     hr_dtype dtype; /* UINT8, INT8, UINT16, INT16, INT32, FLOAT */
     bool adjust_orientation;

@@ -387,15 +387,15 @@ static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_ima
     stored.stride = (size_t)w * pixel;
     if (!hr_size_mul(stored.stride, (size_t)h, &bytes_needed))
         return hr_fail_memory(error, SIZE_MAX);
-    uint8_t *picture = hr_arena_alloc(c->arena, bytes_needed, error);
+    uint8_t *image = hr_arena_alloc(c->arena, bytes_needed, error);
     uint8_t *row = hr_arena_alloc(c->arena, (size_t)q->window.w * pixel, error);
     void *grey = hr_arena_alloc(c->arena, (size_t)q->window.w * 4, error);
-    if (!picture || !row || !grey)
+    if (!image || !row || !grey)
         return HR_STATUS_NO_MEMORY;
-    stored.dst = picture;
+    stored.dst = image;
     HR_TRY(info->codec->decode(bytes, size, info, &stored, c, error));
     for (int64_t y = 0; y < q->window.h; y++) {
-        turn_row(row, picture, t, h, w, y, pixel);
+        turn_row(row, image, t, h, w, y, pixel);
         deliver_row(v, (uint8_t *)q->dst + (size_t)y * q->stride, row, grey, (size_t)q->window.w);
     }
     return HR_STATUS_OK;

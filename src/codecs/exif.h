@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The orientation of a picture, the only part of EXIF that is read. */
+/* The orientation of an image, the only part of EXIF that is read. */
 #ifndef HR_CODECS_EXIF_H
 #define HR_CODECS_EXIF_H
 

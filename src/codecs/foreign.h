@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Formats of pictures that no codec reads, for messages. */
+/* Formats of images that no codec reads, for messages. */
 #ifndef HR_CODECS_FOREIGN_H
 #define HR_CODECS_FOREIGN_H
 

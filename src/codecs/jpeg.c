@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* JPEG through our own decoders and libjpeg-turbo: accurate integer IDCT, fancy upsampling, and of
- * a window only what its pixels depend on, so that they equal the same pixels of the whole picture.
+ * a window only what its pixels depend on, so that they equal the same pixels of the whole image.
  */
 #include "codecs/codec.h"
 
@@ -27,7 +27,7 @@
 #include <jerror.h>
 
 enum {
-    MAX_SCANS = 256, /* a progressive picture has about ten; a hostile one as many as fit */
+    MAX_SCANS = 256, /* a progressive image has about ten; a hostile one as many as fit */
     ROWS = 4,        /* rows asked for in a call; libjpeg gives one row group, at most four rows */
     LIBJPEG_MEMORY = 64 << 20, /* bytes, not counting coefficients */
     MIN_COLUMNS = 32 /* narrower than three chroma samples libjpeg upsamples in another way */
@@ -254,8 +254,7 @@ static void count_coefficients(jpeg_reader *r, size_t size)
     cinfo->mem->max_memory_to_use = (long)(r->counted + LIBJPEG_MEMORY);
 }
 
-static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
-                         const hr_image_info *info)
+static void read_image(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     struct jpeg_decompress_struct *cinfo = &r->cinfo;
     jpeg_create_decompress(cinfo);
@@ -284,7 +283,7 @@ static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
 static void guard(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     if (setjmp(r->escape) == 0)
-        read_picture(r, bytes, size, info);
+        read_image(r, bytes, size, info);
 }
 
 static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_image_info *info,
@@ -463,19 +462,19 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
 {
     if (info->lossless)
         return HR_STATUS_NOT_FUSABLE;
-    hr_jpeg_device_picture *picture = hr_arena_alloc(lasting, sizeof(*picture), error);
-    if (!picture)
+    hr_jpeg_device_record *record = hr_arena_alloc(lasting, sizeof(*record), error);
+    if (!record)
         return HR_STATUS_NO_MEMORY;
     source s = source_of(bytes, size, info, c);
     hr_jpeg_index index = {0};
-    picture->size = s.file.size;
-    picture->keyed = s.cache != NULL;
+    record->size = s.file.size;
+    record->keyed = s.cache != NULL;
     if (s.cache)
-        HR_TRY(index_find(&index, &picture->key, &s, c->arena, error));
+        HR_TRY(index_find(&index, &record->key, &s, c->arena, error));
     HR_TRY(hr_jpeg_device_prepare(s.file.bytes, s.file.size, info, request, s.cache ? &index : NULL,
-                                  s.buffer && hr_buffer_pinned(s.buffer), staging, &picture->image,
+                                  s.buffer && hr_buffer_pinned(s.buffer), staging, &record->image,
                                   error));
-    hr_jpeg_device_coded(picture, out);
+    hr_jpeg_device_coded(record, out);
     return HR_STATUS_OK;
 }
 

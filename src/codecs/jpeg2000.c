@@ -118,17 +118,17 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
 
 /* ---- pixels ---- */
 
-typedef struct picture {
+typedef struct image {
     const hr_jpeg2000 *file;
     const hr_codec_request *request;
     const hr_jpeg2000_job *job;
     uint32_t bits;                           /* of a delivered element */
     uint16_t colours[MOST_ENTRIES][COLOURS]; /* of the palette */
     uint16_t greys[MOST_ENTRIES];
-} picture;
+} image;
 
-/* Position i of the window, in pixels of the picture, as a sample of a plane: `begin` is the
- * picture's first row or column on the reference grid, `step` the pixels' distance there, `own` the
+/* Position i of the window, in pixels of the image, as a sample of a plane: `begin` is the
+ * image's first row or column on the reference grid, `step` the pixels' distance there, `own` the
  * component's, `first` and `n` the samples of the plane. */
 static size_t sample_at(int64_t i, uint32_t begin, uint32_t step, uint32_t own, uint32_t first,
                         uint32_t n)
@@ -138,7 +138,7 @@ static size_t sample_at(int64_t i, uint32_t begin, uint32_t step, uint32_t own, 
 }
 
 /* Values of the window's row y from component `i`, from 0 to the largest that its bits allow. */
-static void load_row(const picture *p, uint32_t i, int64_t y, int32_t *dst)
+static void load_row(const image *p, uint32_t i, int64_t y, int32_t *dst)
 {
     const hr_jpeg2000_siz *s = &p->file->siz;
     const hr_jpeg2000_component *c = &s->components[i], *main = &s->components[0];
@@ -161,7 +161,7 @@ static void load_row(const picture *p, uint32_t i, int64_t y, int32_t *dst)
         dst[x] = HR_MIN(HR_MAX(dst[x], -offset), top - offset) + offset;
 }
 
-static void store(const picture *p, uint8_t *dst, size_t i, int32_t v)
+static void store(const image *p, uint8_t *dst, size_t i, int32_t v)
 {
     if (p->bits == 16)
         ((uint16_t *)(void *)dst)[i] = (uint16_t)v;
@@ -170,8 +170,7 @@ static void store(const picture *p, uint8_t *dst, size_t i, int32_t v)
 }
 
 /* One value per pixel, as channels first .. last of the row. */
-static void put_channel(const picture *p, uint8_t *dst, const int32_t *row, size_t first,
-                        size_t last)
+static void put_channel(const image *p, uint8_t *dst, const int32_t *row, size_t first, size_t last)
 {
     size_t n = (size_t)p->request->window.w, channels = (size_t)p->request->channels;
     for (size_t k = first; k <= last; k++)
@@ -186,7 +185,7 @@ static int32_t clamp(int32_t v, int32_t top)
 
 /* In place: luma and colour differences become red, green and blue. For components of one size, the
  * factors are those that DALI takes from OpenCV, made for YUV; otherwise the standard's. */
-static void to_rgb(const picture *p, int32_t *const rows[COLOURS])
+static void to_rgb(const image *p, int32_t *const rows[COLOURS])
 {
     static const int32_t factors[2][4] = {{18678, -9519, -6472, 33292},
                                           {22970, -11700, -5638, 29032}};
@@ -203,7 +202,7 @@ static void to_rgb(const picture *p, int32_t *const rows[COLOURS])
 }
 
 /* Levels fill the bits of an element. */
-static void widen(const picture *p, int32_t *row, uint32_t component)
+static void widen(const image *p, int32_t *row, uint32_t component)
 {
     uint32_t bits = p->file->siz.components[component].bits;
     if (bits == p->bits)
@@ -212,7 +211,7 @@ static void widen(const picture *p, int32_t *row, uint32_t component)
         row[x] = (int32_t)hr_fill_bits((uint32_t)row[x], bits, p->bits);
 }
 
-static void put_palette(const picture *p, uint8_t *dst, const int32_t *row)
+static void put_palette(const image *p, uint8_t *dst, const int32_t *row)
 {
     size_t n = (size_t)p->request->window.w, last = p->file->entries - 1;
     for (size_t x = 0; x < n; x++) {
@@ -225,7 +224,7 @@ static void put_palette(const picture *p, uint8_t *dst, const int32_t *row)
 }
 
 /* `rows`: scratch for three rows. */
-static void put_row(const picture *p, int64_t y, int32_t *const rows[COLOURS])
+static void put_row(const image *p, int64_t y, int32_t *const rows[COLOURS])
 {
     const hr_jpeg2000 *f = p->file;
     uint8_t *dst = (uint8_t *)p->request->dst + (size_t)y * p->request->stride;
@@ -255,8 +254,8 @@ static void put_row(const picture *p, int64_t y, int32_t *const rows[COLOURS])
     }
 }
 
-/* With the weights that decode.c has for pictures without a palette. */
-static void read_palette(picture *p)
+/* With the weights that decode.c has for images without a palette. */
+static void read_palette(image *p)
 {
     const hr_jpeg2000 *f = p->file;
     for (uint32_t i = 0; i < f->entries; i++) {
@@ -322,7 +321,7 @@ static hr_status plan(const hr_jpeg2000 *f, const hr_window *w, size_t size, hr_
     return HR_STATUS_OK;
 }
 
-static hr_status put_rows(picture *p, hr_arena *arena, hr_error *error)
+static hr_status put_rows(image *p, hr_arena *arena, hr_error *error)
 {
     int32_t *rows[COLOURS];
     size_t n = (size_t)p->request->window.w;
@@ -353,7 +352,7 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     HR_TRY(hr_image_count(c->arena, memory, size, error));
     hr_status status;
     if (module->decode(&job)) {
-        picture p = {.file = &f, .request = request, .job = &job, .bits = (uint32_t)info->bits};
+        image p = {.file = &f, .request = request, .job = &job, .bits = (uint32_t)info->bits};
         status = put_rows(&p, c->arena, error);
         module->release(&job);
     } else {

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* PNG. libpng reads the chunks before the pixels, and the pixels that png/rows.h leaves to it,
  * among them all damaged ones. As in DALI, transparency from tRNS (a colour key or palette entries)
- * is ignored; only an alpha channel counts as a channel. */
+ * is ignored. An alpha channel is read. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
@@ -276,7 +276,7 @@ static bool read_whole(png_reader *r)
                        r->arena);
 }
 
-static void read_picture(png_reader *r)
+static void read_image(png_reader *r)
 {
     png_structp png = r->png;
     png_set_read_fn(png, r, on_read);
@@ -312,7 +312,7 @@ static void guard(png_reader *r)
         r->info = png_create_info_struct(r->png);
     if (!r->info)
         fail(r, HR_STATUS_NO_MEMORY, "no memory for the decoder");
-    read_picture(r);
+    read_image(r);
 }
 
 static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,

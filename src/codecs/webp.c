@@ -204,7 +204,7 @@ static bool alpha_needs_rows_above(const uint8_t *bytes, size_t size)
            features.format != LOSSLESS;
 }
 
-/* Bytes that libwebp keeps for the whole picture: four per pixel of a lossless file, one (alpha) of
+/* Bytes that libwebp keeps for the whole image: four per pixel of a lossless file, one (alpha) of
  * a lossy one. */
 static size_t memory_of(const uint8_t *bytes, size_t size, const hr_image_info *info)
 {

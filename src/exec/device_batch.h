@@ -13,7 +13,7 @@
 
 typedef enum hr_piece_kind {
     HR_PIECE_KIND_PROGRAM,  /* an image program over a tensor ... */
-    HR_PIECE_KIND_PICTURE,  /* ... over a picture that the device decodes ... */
+    HR_PIECE_KIND_IMAGE,    /* ... over an image that the device decodes ... */
     HR_PIECE_KIND_PIXELS,   /* ... or over pixels decoded here and staged */
     HR_PIECE_KIND_OP,       /* an operator of the CUDA module */
     HR_PIECE_KIND_VIEW,     /* changes metadata only */
@@ -33,9 +33,9 @@ struct hr_piece {
     int32_t sample, step; /* the step's number in the plan */
     const hr_node *node;  /* its last node */
     hr_device_program program;
-    hr_coded coded;         /* PICTURE */
-    hr_coded_memory memory; /* PICTURE: where the device decodes it */
-    const void *notes;      /* PICTURE: the host's copy of what the device notes, or NULL */
+    hr_coded coded;         /* IMAGE */
+    hr_coded_memory memory; /* IMAGE: where the device decodes it */
+    const void *notes;      /* IMAGE: the host's copy of what the device notes, or NULL */
     hr_staged pixels;       /* PIXELS, TO_DEVICE; without `host` if it was made on the device */
     hr_op_call call;        /* OP, VIEW, COPY, FUNCTION, TO_HOST */
     hr_tensor **in;         /* tensors of the inputs */

@@ -101,7 +101,7 @@ static hr_status stage_source(preparing *p, const hr_image_program *program, hr_
     if (program->coded.stage && !p->batch->redo[piece->sample]) {
         hr_status status = program->coded.stage(program->coded.context, window, staging,
                                                 p->g->arena, c, &piece->coded, error);
-        piece->kind = HR_PIECE_KIND_PICTURE;
+        piece->kind = HR_PIECE_KIND_IMAGE;
         if (status != HR_STATUS_NOT_FUSABLE)
             return status;
     }

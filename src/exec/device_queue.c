@@ -140,17 +140,17 @@ static size_t pixel_bytes(const hr_coded *coded)
     return (size_t)coded->stride * (size_t)coded->rows;
 }
 
-/* The pictures of the round that `decoder` decodes: q->part. */
+/* The images of the round that `decoder` decodes: q->part. */
 static int32_t select_coded(queueing *q, const hr_coded_decoder *decoder)
 {
     q->part_count = 0;
     for (int32_t i = 0; i < q->count; i++)
-        if (q->round[i]->kind == HR_PIECE_KIND_PICTURE && q->round[i]->coded.decoder == decoder)
+        if (q->round[i]->kind == HR_PIECE_KIND_IMAGE && q->round[i]->coded.decoder == decoder)
             q->part[q->part_count++] = q->round[i];
     return q->part_count;
 }
 
-/* Gives memory to the pictures in q->part: a block of scratch for pixels and what the decoder
+/* Gives memory to the images in q->part: a block of scratch for pixels and what the decoder
  * needs, and staged memory for notes, of `*noted` bytes. */
 static hr_status give_coded(queueing *q, hr_staged *notes, size_t *noted, hr_error *error)
 {
@@ -202,20 +202,20 @@ static hr_status queue_decoder(queueing *q, const hr_coded_decoder *decoder, hr_
                            notes.device, noted, error);
 }
 
-/* Queues the decoding of pictures, decoder by decoder. */
-static hr_status queue_pictures(queueing *q, hr_error *error)
+/* Queues the decoding of images, decoder by decoder. */
+static hr_status queue_images(queueing *q, hr_error *error)
 {
     for (int32_t i = 0; i < q->count; i++)
         q->round[i]->memory.pixels = NULL; /* set by an earlier launch that is repeated */
     for (int32_t i = 0; i < q->count; i++)
-        if (q->round[i]->kind == HR_PIECE_KIND_PICTURE && !q->round[i]->memory.pixels)
+        if (q->round[i]->kind == HR_PIECE_KIND_IMAGE && !q->round[i]->memory.pixels)
             HR_TRY(queue_decoder(q, q->round[i]->coded.decoder, error));
     return HR_STATUS_OK;
 }
 
 static bool runs_program(const hr_piece *piece)
 {
-    return piece->kind == HR_PIECE_KIND_PROGRAM || piece->kind == HR_PIECE_KIND_PICTURE ||
+    return piece->kind == HR_PIECE_KIND_PROGRAM || piece->kind == HR_PIECE_KIND_IMAGE ||
            piece->kind == HR_PIECE_KIND_PIXELS;
 }
 
@@ -235,7 +235,7 @@ static hr_status queue_programs(queueing *q, hr_error *error)
         *to = piece->program;
         to->dst = piece->out[0]->data;
         to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
-        if (piece->kind == HR_PIECE_KIND_PICTURE)
+        if (piece->kind == HR_PIECE_KIND_IMAGE)
             hr_device_program_set_source(to, piece->memory.pixels, piece->coded.stride,
                                          (int64_t)pixel_bytes(&piece->coded) + HR_PAD);
     }
@@ -435,7 +435,7 @@ static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *er
     for (int32_t k = 0; k < first->n_out && first->kind != HR_PIECE_KIND_VIEW; k++)
         HR_TRY(give_memory(q, k, host, error));
     HR_TRY(queue_uploads(q, error));
-    HR_TRY(queue_pictures(q, error));
+    HR_TRY(queue_images(q, error));
     HR_TRY(queue_programs(q, error));
     for (int32_t k = 0; k < step->count; k++)
         HR_TRY(queue_ops(q, hr__plan_node(q->p, step->first + k), error));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A coded picture that was prepared for a decoder on a device. The decoder has two halves: this
+/* A coded image that was prepared for a decoder on a device. The decoder has two halves: this
  * table on the host, and the kernels of the same name in the CUDA module. What kernels read of a
- * picture is the decoder's own record, which the executor only copies. */
+ * image is the decoder's own record, which the executor only copies. */
 #ifndef HR_IMAGE_CODED_H
 #define HR_IMAGE_CODED_H
 
@@ -10,7 +10,7 @@
 
 struct hr_cache;
 
-/* Memory of the device for one picture; each part is 256-byte aligned. */
+/* Memory of the device for one image; each part is 256-byte aligned. */
 typedef struct hr_coded_memory {
     uint8_t *pixels;  /* rows * stride bytes */
     void *scratch;    /* `scratch` bytes */
@@ -24,13 +24,13 @@ typedef struct hr_coded_decoder {
     size_t record_size;
     /* Writes the record that the kernels read. */
     void (*bind)(const hr_coded *coded, const hr_coded_memory *memory, void *record);
-    /* Uses what the kernels noted about an undamaged picture (a copy on the host). Optional. */
+    /* Uses what the kernels noted about an undamaged image (a copy on the host). Optional. */
     void (*keep)(const hr_coded *coded, const void *notes, struct hr_cache *cache, hr_arena *arena);
 } hr_coded_decoder;
 
 struct hr_coded {
     const hr_coded_decoder *decoder;
-    const void *picture; /* the decoder's, in the arena that the picture was prepared in */
+    const void *record; /* the decoder's, in the arena that the image was prepared in */
     int64_t stride, rows;
     size_t scratch, notes;
 };

@@ -255,7 +255,7 @@ static void cut_float(hr_device_program *d)
     t->shared = 4 * group * t->lines * t->span;
 }
 
-/* PICK takes pixels by four, in runs: rows, or the whole picture if its rows follow one another on
+/* PICK takes pixels by four, in runs: rows, or the whole image if its rows follow one another on
  * both sides. The stride of a coded source is not known yet. */
 static bool is_one_run(const hr_device_program *d, const hr_image_program *p)
 {
@@ -378,7 +378,7 @@ bool hr_device_program_is_plain(const hr_image_program *p)
            store_of(p) == HR_DEVICE_STORE_ANY;
 }
 
-/* Whether pixels come from a u8 picture, not too large for kernels of bytes. */
+/* Whether pixels come from a u8 image, not too large for kernels of bytes. */
 static bool is_gather_of_bytes(const hr_image_program *p)
 {
     const int64_t *in = p->gather.in, most = (int64_t)HR_GATHER_FAR - 2;

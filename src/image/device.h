@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* An image program prepared for a device: a flat record with checked sizes, cut into tiles, which
- * the kernels of cuda/image read (nvcc compiles this header, too). The source is a coded picture,
+ * the kernels of cuda/image read (nvcc compiles this header, too). The source is a coded image,
  * or a tensor in device memory. */
 #ifndef HR_IMAGE_DEVICE_H
 #define HR_IMAGE_DEVICE_H
@@ -29,7 +29,7 @@ typedef enum hr_device_kind {
 
 /* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
  * steps that give u8, then stored as one of these types; COLOR: the same, of pixels of three
- * channels, later at most three. ANY: any steps on any types, and GATHER from anything but pictures
+ * channels, later at most three. ANY: any steps on any types, and GATHER from anything but images
  * of u8. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,     /* as it is */
@@ -66,7 +66,7 @@ typedef struct hr_device_gather {
     int64_t slice_step;            /* bytes from slice to slice of the source */
 } hr_device_gather;
 
-/* The picture is cut into rows x columns tiles of at most height x width outputs. PICK, except for
+/* The image is cut into rows x columns tiles of at most height x width outputs. PICK, except for
  * ANY: it has `height` runs of `width` pixels, and tiles of HR_DEVICE_PIXELS / 4 groups of pixels.
  */
 typedef struct hr_device_tiles {
@@ -75,7 +75,7 @@ typedef struct hr_device_tiles {
                        FLOAT: source columns processed at a time */
     int32_t lines;  /* FLOAT: rows processed at a time */
     int32_t shared; /* bytes of shared memory */
-    int32_t count;  /* of all pictures */
+    int32_t count;  /* of all images */
 } hr_device_tiles;
 
 /* Plain data; pointers are device addresses. */
@@ -88,9 +88,9 @@ typedef struct hr_device_program {
     void *dst;
 
     /* Set by hr_device_program_make. */
-    int64_t src_offset; /* bytes from src to the first pixel needed, of the first picture */
+    int64_t src_offset; /* bytes from src to the first pixel needed, of the first image */
     int64_t src_stride; /* bytes from row to row */
-    /* Readable bytes of the picture before its first needed pixel, and from it on. */
+    /* Readable bytes of the image before its first needed pixel, and from it on. */
     int64_t lead, tail;
     uint8_t kind, store;                 /* hr_device_kind, hr_device_store */
     uint8_t src_dtype, resampled, dtype; /* of the source, after the resample, of the output */
@@ -135,13 +135,13 @@ enum {
 struct hr_window;
 struct hr_filter_axis;
 
-/* The window of the coded picture that the program needs. Empty if all of the output is fill. */
+/* The window of the coded image that the program needs. Empty if all of the output is fill. */
 hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
                                    hr_error *error);
 /* Whether the program only picks elements one by one, of any types. An operator's own version for
  * devices is faster than that. */
 bool hr_device_program_is_plain(const hr_image_program *p);
-/* HR_STATUS_LIMIT for pictures that are too large for the kernels' 32-bit indices. Stages the
+/* HR_STATUS_LIMIT for images that are too large for the kernels' 32-bit indices. Stages the
  * filter's curve and the tables if the program needs them; the device makes the taps. */
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
                                  hr_device_program *out, hr_error *error);

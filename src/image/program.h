@@ -8,7 +8,7 @@
  *
  * Every layout is (outer dimensions) x H x W x (inner channels): HWC has no outer dimensions and C
  * inside; FCHW has the outer dimensions F and C and one inner channel; DHWC has the outer dimension
- * D. All pictures of a sample go through the same program. */
+ * D. All images of a sample go through the same program. */
 #ifndef HR_IMAGE_PROGRAM_H
 #define HR_IMAGE_PROGRAM_H
 
@@ -23,11 +23,11 @@ struct hr_coded; /* image/coded.h */
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* values of a per-channel argument, at most */
 
-/* A coded picture that can decode a window of itself. Allocated in the arena of the task. */
+/* A coded image that can decode a window of itself. Allocated in the arena of the task. */
 typedef struct hr_image_source {
     void *context;
     /* Writes window.h rows of window.w * channels elements of the program's src_dtype, `stride`
-     * bytes apart. The window is inside the picture. */
+     * bytes apart. The window is inside the image. */
     hr_status (*decode)(void *context, hr_window window, void *dst, size_t stride, hr_op_call *c,
                         hr_error *error);
     /* Optional: decodes the same window a few rows at a time, top to bottom, so that it is never in
@@ -56,11 +56,11 @@ typedef struct hr_filter_axis {
 } hr_filter_axis;
 
 struct hr_image_program {
-    /* source: a tensor, or a coded picture when coded.decode is set */
+    /* source: a tensor, or a coded image when coded.decode is set */
     const void *data;
     hr_image_source coded;
     hr_dtype src_dtype;
-    int64_t height, width; /* of the source picture */
+    int64_t height, width; /* of the source image */
     int32_t channels;      /* inner channels; 1 when C is an outer dimension or absent */
     hr_layout src_layout;
     hr_outer outer[HR_OUTER_MAX];
@@ -78,7 +78,7 @@ struct hr_image_program {
     int64_t depth_first, depth_step; /* of volumes: elements to the first slice, and between them */
     hr_dtype resampled;              /* type after the resample or gather: rounding happens here */
 
-    hr_window window; /* of the resampled picture, or of clamp; with has_fill it may exceed it */
+    hr_window window; /* of the resampled image, or of clamp; with has_fill it may exceed it */
     bool mirror_x, mirror_y;
     bool has_fill;
     hr_window exist; /* with has_fill: pixels outside this window are fill */
@@ -101,13 +101,13 @@ struct hr_image_program {
 /* Starts a program. `layouts` as in hr_input_def. */
 hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const char *layouts,
                                  hr_error *error);
-/* An HWC picture. */
+/* An HWC image. */
 hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype,
                                 int64_t height, int64_t width, int32_t channels, hr_error *error);
 
-/* Takes pixels from positions in the current picture, or volume with three axes. `maps` is one map,
- * or one per frame, borrowed until the program has run. The picture's type is UINT8, INT16, INT32
- * or FLOAT, and so is `dtype`. Of a picture without pixels, everything is fill. */
+/* Takes pixels from positions in the current image, or volume with three axes. `maps` is one map,
+ * or one per frame, borrowed until the program has run. The image's type is UINT8, INT16, INT32
+ * or FLOAT, and so is `dtype`. Of an image without pixels, everything is fill. */
 hr_status hr_program_gather(hr_image_program *p, const hr_gather_spec *gather, const hr_map *maps,
                             int32_t map_count, hr_dtype dtype, hr_error *error);
 /* A matrix needs as many interleaved channels as it has inputs, a table UINT8. With values per

@@ -344,7 +344,7 @@ static void repeat(char *to, size_t step, size_t n)
     }
 }
 
-/* Channels written per output picture, added ones included. */
+/* Channels written per output image, added ones included. */
 static size_t channels_written(const runner *r)
 {
     const hr_image_program *p = r->p;
@@ -415,13 +415,13 @@ static void set_place(runner *r, const int64_t *index)
     r->rows.map = p->map_count > 1 ? p->maps + (r->frame - p->first_frame) : p->maps;
 }
 
-/* The picture at `index` of the outer dimensions. */
-static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
+/* The image at `index` of the outer dimensions. */
+static hr_status run_image(runner *r, const int64_t *index, hr_error *error)
 {
     const hr_image_program *p = r->p;
     size_t to = 0;
     int64_t from = p->depth_first;
-    bool added = r->map.all_fill; /* the whole picture is fill */
+    bool added = r->map.all_fill; /* the whole image is fill */
     for (int32_t i = 0; i < p->outer_count; i++) {
         added |= index[i] < r->map.first[i] || index[i] - r->map.first[i] >= r->map.count[i];
         to += (size_t)index[i] * r->map.outer[i];
@@ -436,7 +436,7 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
         const char *data = p->data;
         size_t element = hr_dtype_size(p->src_dtype);
         HR_TRY(
-            hr__rows_picture(&r->rows, data != NULL ? data + (size_t)from * element : NULL, error));
+            hr__rows_image(&r->rows, data != NULL ? data + (size_t)from * element : NULL, error));
     }
     for (int64_t oy = 0; oy < p->window.h; oy++) {
         char *row = dst + (size_t)oy * r->map.y * r->element;
@@ -457,7 +457,7 @@ static bool is_plain_decode(const runner *r)
            r->map.y == r->map.x * (size_t)p->window.w && p->pad_channels == 0;
 }
 
-static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *error)
+static hr_status run_images(runner *r, hr_op_call *c, bool whole, hr_error *error)
 {
     const hr_image_program *p = r->p;
     if (is_plain_decode(r)) {
@@ -472,7 +472,7 @@ static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *er
     }
     int64_t index[HR_OUTER_MAX] = {0};
     for (;;) {
-        HR_TRY(run_picture(r, index, error));
+        HR_TRY(run_image(r, index, error));
         int32_t i = p->outer_count - 1;
         for (; i >= 0; i--) {
             if (++index[i] < hr_program_extent(p, p->outer[i].letter))
@@ -491,7 +491,7 @@ static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool w
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_status status = init_runner(&r, p, c, out, error);
     if (status == HR_STATUS_OK && r.map.total > 0)
-        status = run_pictures(&r, c, whole, error);
+        status = run_images(&r, c, whole, error);
     hr_arena_restore(c->arena, mark);
     return status;
 }

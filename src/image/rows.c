@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rows of the resampled picture: the vertical filter first, over the columns that are needed, then
+/* Rows of the resampled image: the vertical filter first, over the columns that are needed, then
  * the horizontal one. */
 #include "image/rows.h"
 #include "core/prefetch.h"
@@ -323,7 +323,7 @@ static void copy_tail(hr_rows *r, const char *end)
                r->src + (size_t)y * r->stride, r->need_elements);
 }
 
-hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error)
+hr_status hr__rows_image(hr_rows *r, const void *data, hr_error *error)
 {
     const hr_image_program *p = r->p;
     if (r->running)

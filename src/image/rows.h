@@ -41,12 +41,12 @@ typedef struct hr_rows {
     const hr_image_program *p;
     hr_op_call *call;
     hr_rows_kind kind;
-    hr_window view;  /* the rows and columns to make, inside the picture after the resample */
+    hr_window view;  /* the rows and columns to make, inside the image after the resample */
     hr_window need;  /* the pixels that they are made from, in source coordinates */
     size_t pixel;    /* bytes of a source pixel */
     size_t elements; /* of an output row: view.w * channels */
 
-    const char *src; /* pixel (need.y, need.x) of the current picture */
+    const char *src; /* pixel (need.y, need.x) of the current image */
     size_t stride;   /* bytes from row to row */
     char *decoded;   /* a coded source's window, or a ring of its rows */
     bool whole;      /* decode the window at once, not by rows */
@@ -76,15 +76,15 @@ typedef struct hr_rows {
     size_t need_elements;        /* of a source row: need.w * channels */
     const hr_map *map;           /* GATHER: of the current frame */
     int64_t slice;               /* GATHER: the current slice of the output */
-    hr_rows_positions positions; /* GATHER of pictures */
+    hr_rows_positions positions; /* GATHER of images */
 } hr_rows;
 
-/* `view` must be inside the picture and not empty. Memory from the call's arena. */
+/* `view` must be inside the image and not empty. Memory from the call's arena. */
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
                         bool whole, hr_error *error);
-/* Starts a picture of the source: `data` is its first pixel; a coded source is decoded. For GATHER,
+/* Starts an image of the source: `data` is its first pixel; a coded source is decoded. For GATHER,
  * `data` is the first pixel of the frame, and r->map and r->slice are set. */
-hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error);
+hr_status hr__rows_image(hr_rows *r, const void *data, hr_error *error);
 /* Reads the source rows that row y needs; to be called before hr__rows_read. If the source is read
  * by rows, y must not decrease. HR_STATUS_NOT_FUSABLE: start again with r->whole. */
 hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rows of pictures behind a Bayer filter. Every second pixel of a row is green. The colour of the
+/* Rows of images behind a Bayer filter. Every second pixel of a row is green. The colour of the
  * others is the row's own colour; the third one, which the rows above and below have, is called
  * the other colour. */
 #ifndef HR_KERNELS_DEBAYER_H
@@ -12,7 +12,7 @@
 
 enum {
     HR_DEBAYER_PAD = 64, /* bytes before and after a plane or a row that kernels may read */
-    HR_VNG_REACH = 4     /* pixels of a row of hr_vng before and after the picture */
+    HR_VNG_REACH = 4     /* pixels of a row of hr_vng before and after the image */
 };
 
 typedef enum hr_debayer_kind {
@@ -25,7 +25,7 @@ typedef enum hr_debayer_kind {
 typedef struct hr_debayer_row {
     hr_debayer_kind kind;
     bool wide;                      /* elements are uint16_t, not uint8_t */
-    const void *above, *at, *below; /* three rows of the picture */
+    const void *above, *at, *below; /* three rows of the image */
     const void *colour;             /* a mask of elements: all bits where the pixel is not green */
     size_t n;                       /* pixels, at least 3 */
     /* Results of pixels 1 .. n - 2: the planes of the row, or a row of `green` only if the kind is

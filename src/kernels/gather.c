@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rows of a gathered picture. Nearest pixels are copied. All others are computed as floats by
- * `pixel`, or by faster functions that do the same operations for the usual pictures. */
+/* Rows of a gathered image. Nearest pixels are copied. All others are computed as floats by
+ * `pixel`, or by faster functions that do the same operations for the usual images. */
 #include "kernels/gather.h"
 #include "core/dtype.h"
 #include "core/rounding.h"
@@ -54,7 +54,7 @@ static void each_pixel(float *dst, const hr_gather_row *r)
     }
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 static inline int64_t inside(int64_t i, int64_t n)
 {
@@ -65,7 +65,7 @@ static inline int64_t inside(int64_t i, int64_t n)
 typedef struct square {
     int64_t at, right, down;
     float part_x, part_y;
-    bool outside; /* with a fill: none of them is in the picture */
+    bool outside; /* with a fill: none of them is in the image */
 } square;
 
 /* False if the fill is needed. */
@@ -90,7 +90,7 @@ INLINE bool square_at(square *q, const hr_gather_row *r, float x, float y, int32
     return !r->gather->has_fill;
 }
 
-/* `pixel`, linear. `channels` is a constant for the usual pictures. */
+/* `pixel`, linear. `channels` is a constant for the usual images. */
 INLINE void linear_pixel(float *dst, const hr_gather_row *r, float x, float y, hr_dtype type,
                          int32_t channels)
 {
@@ -115,13 +115,13 @@ INLINE void linear_pixel(float *dst, const hr_gather_row *r, float x, float y, h
     }
 }
 
-INLINE void picture_of(float *dst, const hr_gather_row *r, hr_dtype type, int32_t channels)
+INLINE void image_of(float *dst, const hr_gather_row *r, hr_dtype type, int32_t channels)
 {
     for (int64_t i = 0; i < r->n; i++, dst += channels)
         linear_pixel(dst, r, r->x[i], r->y[i], type, channels);
 }
 
-/* Whether there are pixels to interpolate in a picture. */
+/* Whether there are pixels to interpolate in an image. */
 static bool is_plain(const hr_gather_row *r)
 {
     return r->gather->axes == 2 && !r->gather->nearest && r->gather->in[0] > 0 &&
@@ -265,11 +265,11 @@ INLINE void floats_of(float *dst, const hr_gather_row *r, hr_dtype type)
     if (r->gather->axes == 3)
         volume_of(dst, r, type);
     else if (r->channels == 3)
-        picture_of(dst, r, type, 3);
+        image_of(dst, r, type, 3);
     else if (r->channels == 1)
-        picture_of(dst, r, type, 1);
+        image_of(dst, r, type, 1);
     else
-        picture_of(dst, r, type, r->channels);
+        image_of(dst, r, type, r->channels);
 }
 
 static void floats(float *dst, const hr_gather_row *r)
@@ -286,7 +286,7 @@ static void floats(float *dst, const hr_gather_row *r)
         floats_of(dst, r, HR_DTYPE_FLOAT);
 }
 
-/* ---- u8 pictures, linear, to UINT8 or FLOAT ---- */
+/* ---- u8 images, linear, to UINT8 or FLOAT ---- */
 
 /* Where element i of a row of `to` is. */
 INLINE void *element_at(void *dst, hr_dtype to, int64_t i)
@@ -440,7 +440,7 @@ INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
 
 #endif
 
-/* ---- nearest pixels of pictures, copied; `fill` is one pixel, or NULL ---- */
+/* ---- nearest pixels of images, copied; `fill` is one pixel, or NULL ---- */
 
 INLINE void copy_pixel(uint8_t *dst, const hr_gather_row *r, const void *fill, float x, float y,
                        size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Pixels taken from positions in another picture or volume, nearest or interpolated, in single
+/* Pixels taken from positions in another image or volume, nearest or interpolated, in single
  * precision and in one order of operations on every machine. nvcc compiles this header, too.
- * Axes are x, y, z here; pictures have two. */
+ * Axes are x, y, z here; images have two. */
 #ifndef HR_KERNELS_GATHER_H
 #define HR_KERNELS_GATHER_H
 
@@ -26,21 +26,21 @@ typedef struct hr_gather_spec {
     int64_t in[3], out[3];
 } hr_gather_spec;
 
-/* Positions along a row of a picture are summed up from every HR_GATHER_RUN-th pixel on: DALI does,
+/* Positions along a row of an image are summed up from every HR_GATHER_RUN-th pixel on: DALI does,
  * and where edges are sharp, the error of the sum shows in the result. */
 #define HR_GATHER_RUN 256
 
-/* Farther than the ends of pictures that fast paths take, so that positions beyond it are all the
+/* Farther than the ends of images that fast paths take, so that positions beyond it are all the
  * same; and pixels from there on are representable. */
 #define HR_GATHER_FAR 0x1p22f
 
-/* Coordinate i of a picture. */
+/* Coordinate i of an image. */
 HR_SHARED float gather_at(const hr_map *map, int32_t i, float x, float y)
 {
     return map->m[i][0] * x + map->m[i][1] * y + map->m[i][3];
 }
 
-/* Moves p, of the pixel before, to pixel x of row y of a picture. */
+/* Moves p, of the pixel before, to pixel x of row y of an image. */
 HR_SHARED void gather_step(const hr_map *map, int64_t x, int64_t y, float *p)
 {
     for (int32_t i = 0; i < 2; i++)
@@ -140,7 +140,7 @@ HR_SHARED float gather_blend(float *v, const float *part, int32_t n)
 #define HR_GATHER_MORE 8
 #define HR_GATHER_STRIDE(n) ((size_t)(n) + 2 * HR_GATHER_MORE)
 
-/* A row to be made from a picture or volume of UINT8, INT16, INT32 or FLOAT, as one of these. */
+/* A row to be made from an image or volume of UINT8, INT16, INT32 or FLOAT, as one of these. */
 typedef struct hr_gather_row {
     const hr_gather_spec *gather;
     const hr_map *map;
@@ -150,7 +150,7 @@ typedef struct hr_gather_row {
     int32_t channels;
     int64_t first[3];   /* x, y and z of the first pixel to be made */
     int64_t n;          /* pixels */
-    const float *x, *y; /* of a picture: the positions, as gather_positions makes them */
+    const float *x, *y; /* of an image: the positions, as gather_positions makes them */
 } hr_gather_row;
 
 #endif

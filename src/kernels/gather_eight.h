@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Eight pixels of a picture at a time: where they are read, and u8 pixels interpolated, by the
+/* Eight pixels of an image at a time: where they are read, and u8 pixels interpolated, by the
  * operations of linear_pixel in gather.c. For the levels that have AVX2. */
 #ifndef HR_KERNELS_GATHER_EIGHT_H
 #define HR_KERNELS_GATHER_EIGHT_H
@@ -12,9 +12,9 @@
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* What the pixels of a picture have in common. Interpolation reads each row of a square of four
+/* What the pixels of an image have in common. Interpolation reads each row of a square of four
  * pixels as eight bytes, of which the upper row has the pixels first, and the lower one last: so
- * nothing outside of the picture is read. */
+ * nothing outside of the image is read. */
 typedef struct eight_view {
     const uint8_t *src;
     __m256 half;           /* from a position to that of the first pixel that is read */
@@ -45,7 +45,7 @@ static inline int64_t eight_ahead(const hr_map *map, int64_t size, int64_t strid
 }
 
 /* `linear`: otherwise the nearest pixel is read. Bytes of a pixel, and from row to row. False for
- * pictures that are too large for 32 bits. */
+ * images that are too large for 32 bits. */
 static inline bool eight_view_make(eight_view *v, const hr_gather_row *r, bool linear, int64_t size,
                                    int64_t stride)
 {
@@ -76,7 +76,7 @@ static inline __m256i eight_order(int32_t at, int32_t channels)
     return _mm256_add_epi8(_mm256_add_epi8(from, second), _mm256_set1_epi8((char)at));
 }
 
-/* To interpolate u8 pictures. False also for those of less than two rows or columns. */
+/* To interpolate u8 images. False also for those of less than two rows or columns. */
 static inline bool eight_view_linear(eight_view *v, const hr_gather_row *r, int32_t channels)
 {
     const int64_t stride = r->step[1], back = 8 - 2 * channels;
@@ -98,7 +98,7 @@ static inline bool eight_view_linear(eight_view *v, const hr_gather_row *r, int3
 typedef struct eight_places {
     __m256 x, y;
     __m256i offset;
-    int32_t outside; /* bit k: pixels of position k are outside of the picture */
+    int32_t outside; /* bit k: pixels of position k are outside of the image */
 } eight_places;
 
 static inline __m256 eight_limit(__m256 position)
@@ -133,7 +133,7 @@ static inline void eight_find(eight_places *p, const eight_view *v, __m256 x, __
     p->outside =
         _mm256_movemask_ps(_mm256_or_ps(eight_outside(x, near_x), eight_outside(y, near_y)));
     const int64_t first = _mm_cvtsi128_si32(_mm256_castsi256_si128(p->offset));
-    /* an address that need not be in the picture */
+    /* an address that need not be in the image */
     _mm_prefetch((const char *)((uintptr_t)v->src + (uintptr_t)(first + v->ahead)), _MM_HINT_T0);
 }
 
@@ -222,7 +222,7 @@ static inline void eight_load(const eight_view *v, eight_squares *q, __m256i off
 
 /* Which squares are not inside, along one axis. */
 typedef struct eight_axis {
-    __m256 before, after; /* the first pixel is before the picture; the second is after it */
+    __m256 before, after; /* the first pixel is before the image; the second is after it */
     __m256 off;           /* both are outside */
 } eight_axis;
 

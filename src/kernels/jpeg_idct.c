@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* The accurate integer inverse DCT, with the arithmetic that libjpeg-turbo has on x86-64: products
  * and sums of two inputs wrap at 16 bits, what a pass gives saturates to 16 bits, unless only the
- * first row is there: then it wraps. Real pictures never come near these limits. */
+ * first row is there: then it wraps. Real images never come near these limits. */
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"

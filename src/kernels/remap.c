@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Rows of pixels at given positions. `pixels` makes any of them; faster functions do the same
- * operations for the usual pictures, eight pixels at a time. */
+ * operations for the usual images, eight pixels at a time. */
 #include "kernels/remap.h"
 #include "core/dtype.h"
 #include "kernels/gather_eight.h"

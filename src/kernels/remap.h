@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Pixels at given positions in a picture: nearest, linear or cubic, with any border, in single
+/* Pixels at given positions in an image: nearest, linear or cubic, with any border, in single
  * precision and in one order of operations on every machine. nvcc compiles this header, too. */
 #ifndef HR_KERNELS_REMAP_H
 #define HR_KERNELS_REMAP_H
@@ -16,7 +16,7 @@
 
 typedef struct hr_remap {
     const void *src;   /* the first element, of UINT8, UINT16, INT16 or FLOAT */
-    const float *fill; /* per channel, of the border CONSTANT; values of the picture's type */
+    const float *fill; /* per channel, of the border CONSTANT; values of the image's type */
     hr_dtype dtype;
     hr_border border;
     int32_t taps; /* pixels along an axis that make a pixel: 1 nearest, 2 linear, 4 cubic */

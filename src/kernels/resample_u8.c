@@ -3,7 +3,7 @@
 /* Fixed-point resampling of u8. Taps are processed in pairs: two pixels times two coefficients are
  * one multiply-add into 32 bits. The sums fit, because the |coefficients| of an output sum to less
  * than 2^15. The last rounding takes ties to even, as DALI's does except for the last few elements
- * of a row. Ties are common: every fourth pixel of a picture that is doubled in one direction. */
+ * of a row. Ties are common: every fourth pixel of an image that is doubled in one direction. */
 #include "kernels/level.h"
 
 #include <string.h>

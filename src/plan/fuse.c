@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Links nodes that may become one image program. In a chain, each node is the only consumer of the
- * one before, and ranks do not fall. Branches that begin with the same picture and are merged join
+ * one before, and ranks do not fall. Branches that begin with the same image and are merged join
  * one chain; a sample goes through one of them. Whether a sample's arguments allow fusion is
  * decided at run time by the operators' lower. */
 #include "plan/edge.h"

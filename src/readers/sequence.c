@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* readers.sequence: pictures in folders, which are the frames of sequences. */
+/* readers.sequence: images in folders, which are the frames of sequences. */
 #include <string.h>
 
 #include "codecs/codec.h"

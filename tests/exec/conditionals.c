@@ -14,7 +14,7 @@ static hr_error error;
 #define NODE_UNLESS ", \"guard\": [4, 0, false], "
 
 /* label > 0 decides (used as the probability of a coin flip, which makes it a scalar): a small
- * picture, randomly mirrored, or a constant one plus random numbers. */
+ * image, randomly mirrored, or a constant one plus random numbers. */
 static const char branches[] =
     "{\"headrace_graph\": 1, \"nodes\": ["
     "{\"op\": \"readers.file\", \"args\": {\"file_root\": \"%s\", \"random_shuffle\": true}},"
@@ -119,7 +119,7 @@ TEST(only_the_taken_branch_runs)
     hr_tensor whole;
     fixture_make(&f, FILES);
     for (int i = 0; i < FILES / 4; i++) /* class 0 is never decoded */
-        fixture_break(&f, i, "no picture");
+        fixture_break(&f, i, "no image");
     hr_pipeline_options options = fixture_options(FILES, 4);
     options.prefetch_queue_depth = 1;
     CHECK_OK(start_branches(&f, &options, &p), error);
@@ -166,7 +166,7 @@ TEST(only_taken_branches_fail)
     fixture f;
     fixture_make(&f, FILES);
     for (int i = 0; i < FILES / 4 + 2; i++)
-        fixture_break(&f, i, "no picture");
+        fixture_break(&f, i, "no image");
     static const hr_on_error policies[] = {HR_ON_ERROR_RAISE, HR_ON_ERROR_REPLACE,
                                            HR_ON_ERROR_SKIP};
     for (size_t k = 0; k < HR_COUNT_OF(policies); k++) {

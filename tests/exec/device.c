@@ -190,7 +190,7 @@ static hr_status open_halve(const char *device, int32_t *source, hr_pipeline **o
     return status;
 }
 
-/* Feeds a picture of 4 rows and one of `height`. */
+/* Feeds an image of 4 rows and one of `height`. */
 static hr_status run_halve(hr_pipeline *p, int32_t source, int32_t height, hr_outputs **out,
                            hr_error *error)
 {

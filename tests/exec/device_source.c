@@ -30,10 +30,10 @@ static long long alive(void)
     return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
 }
 
-typedef struct user { /* fills a picture on a stream, slowly: only the last write is right */
+typedef struct user { /* fills an image on a stream, slowly: only the last write is right */
     const hr_cuda_module_def *module;
     void *stream, *device;
-    unsigned char *pinned; /* WRITES pictures */
+    unsigned char *pinned; /* WRITES images */
 } user;
 
 static hr_status user_open(user *u, hr_error *error)
@@ -53,7 +53,7 @@ static void user_close(user *u)
     u->module->host_free(u->pinned);
 }
 
-/* The final picture of sample `s`. */
+/* The final image of sample `s`. */
 static int last_write(int round, int s)
 {
     return (round + s) % (WRITES - 10) + 10;
@@ -103,14 +103,14 @@ static hr_status open_pipeline(hr_pipeline **out, int32_t *source, hr_error *err
     return status;
 }
 
-static bool picture_right(const hr_tensor *t, const unsigned char *picture, bool mirrored)
+static bool image_right(const hr_tensor *t, const unsigned char *image, bool mirrored)
 {
     const unsigned char *data = t->data;
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++)
             for (int c = 0; c < 3; c++) {
                 int from = mirrored ? SIDE - 1 - x : x;
-                if (data[(y * SIDE + x) * 3 + c] != picture[(y * SIDE + from) * 3 + c])
+                if (data[(y * SIDE + x) * 3 + c] != image[(y * SIDE + from) * 3 + c])
                     return false;
             }
     return true;
@@ -126,8 +126,8 @@ static bool outputs_right(const user *u, const hr_outputs *o, int round)
         right = hr_batch_to_host(&host[k], hr_outputs_batch(o, k), NULL) == HR_STATUS_OK;
     for (int s = 0; s < BATCH && right; s++)
         for (int k = 0; k < 3 && right; k++)
-            right = picture_right(hr_batch_tensor(host[k], s),
-                                  u->pinned + last_write(round, s) * BYTES, k == 2);
+            right = image_right(hr_batch_tensor(host[k], s),
+                                u->pinned + last_write(round, s) * BYTES, k == 2);
     for (int k = 0; k < 3; k++)
         hr_batch_unref(host[k]);
     return right;
@@ -160,8 +160,8 @@ TEST(wrong_device)
     hr_pipeline *p;
     hr_batch *batch;
     int32_t source;
-    unsigned char picture[BYTES] = {0};
-    hr_tensor view = {picture, HR_DTYPE_UINT8, {3, {SIDE, SIDE, 3}}, {"HWC"}, NULL, NULL};
+    unsigned char image[BYTES] = {0};
+    hr_tensor view = {image, HR_DTYPE_UINT8, {3, {SIDE, SIDE, 3}}, {"HWC"}, NULL, NULL};
     CHECK_OK(user_open(&u, &error), error);
     CHECK_OK(open_pipeline(&p, &source, &error), error);
     CHECK_OK(hr_batch_create(&batch, &view, 1, false, &error), error);

@@ -18,7 +18,7 @@ static void make_bad(fixture *f)
     fixture_make(f, FILES);
     fixture_break(f, 3, "");
     fixture_break(f, 9, "P6\n20 20\n255\nabc"); /* truncated */
-    fixture_break(f, 10, "no picture at all");
+    fixture_break(f, 10, "no image at all");
     unlink(fixture_path(f, 20, path));
     if (mkfifo(path, 0644) != 0)
         exit(2);
@@ -264,7 +264,7 @@ static int whole_lines(const char *path)
     return count < 0 ? -1 : count;
 }
 
-/* Makes pictures of which every other one is bad, and options that skip those and list them in the
+/* Makes images of which every other one is bad, and options that skip those and list them in the
  * file `path`. */
 static void break_half(fixture *f, char path[96], hr_pipeline_options *options)
 {
@@ -331,7 +331,7 @@ TEST(the_pipeline_is_not_locked_while_a_line_is_written)
     sem_init(&disk_goes_on, 0, 0);
     disk_is_slow = true;
     CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
-    WAIT_FOR(sem_trywait(&disk_begins) == 0); /* the first picture is bad */
+    WAIT_FOR(sem_trywait(&disk_begins) == 0); /* the first image is bad */
     WAIT_FOR(pthread_mutex_trylock(&p->lock) == 0);
     pthread_mutex_unlock(&p->lock);
     CHECK(whole_lines(path) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A folder of small PNM pictures whose pixels encode their number, and pipelines over it. */
+/* A folder of small PNM images whose pixels encode their number, and pipelines over it. */
 #ifndef HR_TESTS_EXEC_FIXTURE_H
 #define HR_TESTS_EXEC_FIXTURE_H
 
@@ -38,8 +38,8 @@ static inline void fixture_write(const char *path, const void *data, size_t size
     }
 }
 
-/* Picture i: (16 + i % 5) x (20 + i % 7), a pattern that depends on i. */
-static inline void fixture_picture(const fixture *f, int i)
+/* Image i: (16 + i % 5) x (20 + i % 7), a pattern that depends on i. */
+static inline void fixture_image(const fixture *f, int i)
 {
     int h = 16 + i % 5, w = 20 + i % 7;
     char path[128];
@@ -62,7 +62,7 @@ static inline void fixture_make(fixture *f, int files)
         mkdir(path, 0755);
     }
     for (int i = 0; i < files; i++)
-        fixture_picture(f, i);
+        fixture_image(f, i);
 }
 
 static inline void fixture_break(const fixture *f, int i, const char *content)

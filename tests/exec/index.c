@@ -147,7 +147,7 @@ static uint8_t *encode(int w, int h, int sampling, bool is_progressive, size_t *
     return file;
 }
 
-/* Whether the pictures are those of the files when the folder has this value for each. */
+/* Whether the images are those of the files when the folder has this value for each. */
 static bool same_with(const fixture *f, const run *plain, const uint8_t *file, size_t size,
                       const uint8_t *value, size_t value_size)
 {

@@ -79,7 +79,7 @@ TEST(waiting_takes_nothing)
     fixture f;
     hr_error error = {0};
     fixture_make(&f, FILES);
-    fixture_break(&f, 6, "no picture");
+    fixture_break(&f, 6, "no image");
     for (int skip = 0; skip < 2; skip++) {
         hr_pipeline *p;
         fixture_graph o = {.images = true, .last = &op_gate};

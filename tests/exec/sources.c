@@ -167,7 +167,7 @@ TEST(views_stay_what_they_are_when_samples_are_skipped)
 
 /* ---- two readers ---- */
 
-/* Pictures of `a` and the bytes of `b`, in pairs. */
+/* Images of `a` and the bytes of `b`, in pairs. */
 static hr_status start_pair(const fixture *a, const fixture *b, const hr_pipeline_options *options,
                             hr_pipeline **p, hr_error *error)
 {

@@ -58,7 +58,7 @@ static inline int fuzz_codec(const char *name, const uint8_t *data, size_t size)
         return 0;
     const uint8_t *file = data + FUZZ_PREFIX;
     size -= FUZZ_PREFIX;
-    /* for large pictures, only checks whether the file is large enough for them */
+    /* for large images, only checks whether the file is large enough for them */
     if (hr_image_probe(file, size, FUZZ_CHECKED_PIXELS, &info, &error) == HR_STATUS_OK &&
         (int64_t)info.height * info.width <= FUZZ_MAX_PIXELS && strcmp(info.codec->name, name) == 0)
         fuzz_decode(data, file, size, &info);

@@ -20,9 +20,9 @@
 
 enum { WIDTH = 150, HEIGHT = 110, FILE_MAX = 1 << 16, MADE_MAX = 1 << 17, PREFIX = 6 };
 
-/* A picture without and one with restart markers, and their correct indices. */
-static uint8_t *picture[2], truth[2][4096];
-static size_t picture_size[2], truth_size[2];
+/* An image without and one with restart markers, and their correct indices. */
+static uint8_t *image[2], truth[2][4096];
+static size_t image_size[2], truth_size[2];
 static char folder[64];
 static hr_hash_key hash_key;
 static const uint32_t seed[4] = {1, 2, 3, 4};
@@ -32,7 +32,7 @@ static uint64_t hash_of(const void *data, size_t size)
     return hr_kernels_get(HR_CPU_LEVEL_AUTO)->hash(&hash_key, data, size).word[0];
 }
 
-static void make_picture(int i)
+static void make_image(int i)
 {
     struct jpeg_compress_struct cinfo;
     struct jpeg_error_mgr errors;
@@ -59,8 +59,8 @@ static void make_picture(int i)
     }
     jpeg_finish_compress(&cinfo);
     jpeg_destroy_compress(&cinfo);
-    picture[i] = out;
-    picture_size[i] = size;
+    image[i] = out;
+    image_size[i] = size;
 }
 
 /* Decodes a window with the packed index and checks the result. */
@@ -76,11 +76,11 @@ static hr_status decode(int i, const uint8_t *where, const uint8_t *packed, size
     fuzz_axis(WIDTH, where[3], where[4], &q.window.x, &q.window.w);
     q.stride = (size_t)q.window.w * 3;
     q.dst = malloc(q.stride * (size_t)q.window.h);
-    if (!q.dst || hr_jpeg_index_make(index, picture_size[i], arena, &error) != HR_STATUS_OK ||
-        hr_image_probe(picture[i], picture_size[i], FUZZ_MAX_PIXELS, &info, &error) != HR_STATUS_OK)
+    if (!q.dst || hr_jpeg_index_make(index, image_size[i], arena, &error) != HR_STATUS_OK ||
+        hr_image_probe(image[i], image_size[i], FUZZ_MAX_PIXELS, &info, &error) != HR_STATUS_OK)
         abort();
     hr_jpeg_index_unpack(index, packed, size);
-    hr_status status = hr_jpeg_decode(picture[i], picture_size[i], &info, &q, index, &c, &error);
+    hr_status status = hr_jpeg_decode(image[i], image_size[i], &info, &q, index, &c, &error);
     free(q.dst);
     return status;
 }
@@ -113,7 +113,7 @@ static void set_up(void)
         abort();
     write_whole(".key", &key, sizeof key);
     for (int i = 0; i < 2; i++) {
-        make_picture(i);
+        make_image(i);
         if (decode(i, whole, NULL, 0, &index, arena) != HR_STATUS_OK || index.count < 10)
             abort();
         truth_size[i] = hr_jpeg_index_pack(&index, truth[i]);
@@ -154,7 +154,7 @@ static void add(const void *bytes, size_t size)
     add_to(&records, bytes, size);
 }
 
-/* Adds a record for the picture's key; `claimed` is the size that it states. */
+/* Adds a record for the image's key; `claimed` is the size that it states. */
 static void add_record(int i, const uint8_t *value, size_t size, uint32_t claimed)
 {
     struct {
@@ -168,7 +168,7 @@ static void add_record(int i, const uint8_t *value, size_t size, uint32_t claime
         uint32_t size, zero;
         uint64_t check;
     } e = {.offset = (int64_t)records.size, .size = claimed};
-    r.key = hr_kernels_get(HR_CPU_LEVEL_AUTO)->hash(&hash_key, picture[i], picture_size[i]);
+    r.key = hr_kernels_get(HR_CPU_LEVEL_AUTO)->hash(&hash_key, image[i], image_size[i]);
     r.check = hash_of(value, size);
     r.head = hash_of(&r, offsetof(__typeof__(r), head));
     e.key = r.key;
@@ -240,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hr_arena_create(&arena, &error) != HR_STATUS_OK)
         abort();
     for (int i = 0; i < 2; i++) {
-        hr_hash key = hr_cache_key(cache, picture[i], picture_size[i]);
+        hr_hash key = hr_cache_key(cache, image[i], image_size[i]);
         if (hr_cache_get(cache, &key, arena, &packed, &packed_size)) {
             hr_status status = decode(i, data, packed, packed_size, &index, arena);
             if (status != HR_STATUS_OK && status != HR_STATUS_NOT_FUSABLE)

@@ -51,7 +51,7 @@ static hr_status parse(uint8_t kind, const hr_tensor *value, hr_arena *arena, hr
         *count = 2;
         return hr_caffe_datum(value, true, true, arena, out, error);
     }
-    const hr_caffe2_wanted wanted = {.picture = !(kind & 4),
+    const hr_caffe2_wanted wanted = {.image = !(kind & 4),
                                      .label_type = (kind >> 3) % 5,
                                      .num_labels = 7,
                                      .additional = (kind >> 6) & 1,

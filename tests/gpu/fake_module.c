@@ -67,18 +67,7 @@ static long long number_of(const char *name, long long otherwise)
     return text && text[0] ? atoll(text) : otherwise;
 }
 
-static void settings_read(void)
-{
-    const char *jpeg = getenv("HEADRACE_FAKE_JPEG");
-    long long devices = number_of("HEADRACE_FAKE_DEVICES", 1);
-    settings.devices = (int32_t)HR_MIN(HR_MAX(devices, 0), DEVICES_MAX);
-    settings.memory = number_of("HEADRACE_FAKE_MEMORY", 1LL << 30);
-    settings.delay = number_of("HEADRACE_FAKE_DELAY", 50);
-    settings.jpeg = jpeg && jpeg[0] ? jpeg[0] : 'd';
-    hr_fake_fail(getenv("HEADRACE_FAKE_FAIL"));
-}
-
-void hr_fake_fail(const char *spec)
+static void failures_set(const char *spec)
 {
     failure_count = 0;
     for (const char *at = spec; at && *at && failure_count < KINDS_MAX;) {
@@ -93,6 +82,24 @@ void hr_fake_fail(const char *spec)
         atomic_store(&f->calls, 0);
         failure_count++;
     }
+}
+
+static void settings_read(void)
+{
+    const char *jpeg = getenv("HEADRACE_FAKE_JPEG");
+    long long devices = number_of("HEADRACE_FAKE_DEVICES", 1);
+    settings.devices = (int32_t)HR_MIN(HR_MAX(devices, 0), DEVICES_MAX);
+    settings.memory = number_of("HEADRACE_FAKE_MEMORY", 1LL << 30);
+    settings.delay = number_of("HEADRACE_FAKE_DELAY", 50);
+    settings.jpeg = jpeg && jpeg[0] ? jpeg[0] : 'd';
+    failures_set(getenv("HEADRACE_FAKE_FAIL"));
+}
+
+/* The environment is read before, so that it does not replace these failures later. */
+void hr_fake_fail(const char *spec)
+{
+    pthread_once(&settings_once, settings_read);
+    failures_set(spec);
 }
 
 /* ---- failing ---- */

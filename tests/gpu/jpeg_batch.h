@@ -28,7 +28,7 @@ enum { BATCH_PIECES = 4096 };
         }                                                                                          \
     } while (0)
 
-/* One picture: the request and the result. */
+/* One image: the request and the result. */
 typedef struct batch_job {
     const uint8_t *bytes;
     size_t size;

@@ -39,21 +39,21 @@ static int noted, keys; /* total of index entries; of indices */
  * change them. */
 static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *arena)
 {
-    hr_jpeg_device_picture picture = {.image = j->image, .size = j->size, .keyed = 1};
+    hr_jpeg_device_record image = {.image = j->image, .size = j->size, .keyed = 1};
     size_t size = (size_t)(j->window.h * j->window.w * j->channels), packed_size;
     const uint8_t *packed;
     hr_jpeg_index index;
     /* a new key: entries from other windows of the file must not help */
     keys++;
-    picture.key = hr_cache_key(cache, &keys, sizeof keys);
+    image.key = hr_cache_key(cache, &keys, sizeof keys);
     if (j->index) {
         uint8_t *known = malloc((size_t)j->index->count * HR_JPEG_PACKED);
-        hr_cache_put(cache, &picture.key, known, hr_jpeg_index_pack(j->index, known));
+        hr_cache_put(cache, &image.key, known, hr_jpeg_index_pack(j->index, known));
         free(known);
     }
-    hr_jpeg_device_keep(&picture, j->entries.host, cache, arena);
+    hr_jpeg_device_keep(&image, j->entries.host, cache, arena);
     BATCH_TRY(hr_jpeg_index_make(&index, j->size, arena, error));
-    if (hr_cache_get(cache, &picture.key, arena, &packed, &packed_size))
+    if (hr_cache_get(cache, &image.key, arena, &packed, &packed_size))
         hr_jpeg_index_unpack(&index, packed, packed_size);
     int32_t known = j->index ? j->index->count : 1, count = index.count;
     noted += count - known;
@@ -261,7 +261,7 @@ static hr_jpeg_index *index_part(const hr_jpeg_index *index)
     return part;
 }
 
-/* Queues the whole picture and windows of it, with and without the index. Takes ownership of the
+/* Queues the whole image and windows of it, with and without the index. Takes ownership of the
  * file. */
 static void add_file(queue *q, uint8_t *file, size_t size, int grey)
 {
@@ -529,7 +529,7 @@ TEST(generated_files)
     CHECK(failures == 0);
 }
 
-/* Prepares a window of the turned picture as a pipeline does, decodes it, and compares it with the
+/* Prepares a window of the turned image as a pipeline does, decodes it, and compares it with the
  * CPU's. */
 static bool same_turned(batch *b, const uint8_t *file, size_t size, hr_image_info *info,
                         hr_image_type type, hr_arena *arena)

@@ -15,7 +15,7 @@
 
 typedef struct kind {
     const char *name;
-    bool whole; /* the whole picture with resize_shorter=256 and a crop; otherwise a random crop */
+    bool whole; /* the whole image with resize_shorter=256 and a crop; otherwise a random crop */
     bool unfused;
     bool turned; /* with an additional resize before, which ends the fused chain */
     int64_t dtype;

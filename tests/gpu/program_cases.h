@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Random image programs for the tests of the GPU's code: over tensors of any layout and over coded
- * pictures, with every kind of step, in the order in which steps fuse. */
+ * images, with every kind of step, in the order in which steps fuse. */
 #ifndef HR_TESTS_GPU_PROGRAM_CASES_H
 #define HR_TESTS_GPU_PROGRAM_CASES_H
 
@@ -28,14 +28,14 @@ static inline hr_dtype any_dtype(void)
     return (hr_dtype)(rnd() % HR_DTYPE_COUNT);
 }
 
-/* A very high, very wide or tiny picture. */
+/* A very high, very wide or tiny image. */
 static inline hr_tensor case_extreme(void)
 {
     static const int32_t sides[][2] = {{1, 200000}, {200000, 1}, {2, 8000}, {8000, 3},
                                        {1, 8000},   {60000, 1},  {1, 1},    {700, 1}};
     const int32_t *side = sides[rnd() % HR_COUNT_OF(sides)];
     hr_dtype dtype = rnd() % 8 ? HR_DTYPE_UINT8 : HR_DTYPE_FLOAT;
-    return picture(dtype, side[0], side[1], between(1, 4));
+    return image(dtype, side[0], side[1], between(1, 4));
 }
 
 /* A random source, usually u8. */
@@ -44,13 +44,13 @@ static inline hr_tensor case_source(bool coded)
     if (one_in(40))
         return case_extreme();
     if (one_in(6)) /* rows of whole words, as in most pipelines */
-        return picture(HR_DTYPE_UINT8, between(1, 90), 16 * between(1, 9), between(1, 4));
+        return image(HR_DTYPE_UINT8, between(1, 90), 16 * between(1, 9), between(1, 4));
     static const int32_t channels[] = {1, 2, 3, 3, 3, 4, 5, 9, 64};
     hr_dtype dtype = rnd() % 4 ? HR_DTYPE_UINT8 : any_dtype();
     if (coded || rnd() % 2) {
         int32_t most = one_in(8) ? 700 : 90;
-        return picture(dtype, between(1, most), between(1, most),
-                       channels[rnd() % (most > 90 ? 6 : HR_COUNT_OF(channels))]);
+        return image(dtype, between(1, most), between(1, most),
+                     channels[rnd() % (most > 90 ? 6 : HR_COUNT_OF(channels))]);
     }
     return random_tensor(dtype);
 }

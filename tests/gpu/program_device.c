@@ -125,7 +125,7 @@ static void make_program(item *it)
 {
     bool coded = one_in(3);
     it->in = case_source(coded);
-    it->codec = (fake_codec){.picture = &it->in, .give_up = -1};
+    it->codec = (fake_codec){.image = &it->in, .give_up = -1};
     must(coded ? from_fake(&it->program, &it->codec, &error)
                : hr_program_from_tensor(&it->program, &it->in, NULL, &error),
          "program");
@@ -263,7 +263,7 @@ enum { BATCH = 256, SETS = 3, ROUNDS = 12 };
 
 typedef struct shape {
     const char *name;
-    int32_t height, width; /* of the source; 0: random windows of a 500 x 400 picture */
+    int32_t height, width; /* of the source; 0: random windows of a 500 x 400 image */
     int32_t out;           /* 0: no resample */
     int32_t crop;          /* after the resample; 0: none */
     hr_dtype dtype;        /* NONE: not normalised */
@@ -382,9 +382,8 @@ static int by_value(const void *a, const void *b)
 
 static void bench_shape(const shape *s)
 {
-    hr_tensor in =
-        picture(HR_DTYPE_UINT8, s->height ? s->height : 400, s->width ? s->width : 500, 3);
-    fake_codec codec = {.picture = &in, .give_up = -1};
+    hr_tensor in = image(HR_DTYPE_UINT8, s->height ? s->height : 400, s->width ? s->width : 500, 3);
+    fake_codec codec = {.image = &in, .give_up = -1};
     pair_staging staging = staging_make(16 << 20);
     hr_cuda_launch launch = launch_make();
     void *memory[SETS], *from, *to;

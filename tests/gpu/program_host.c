@@ -139,7 +139,7 @@ TEST(records_give_the_cpus_bytes)
     for (int round = 0; round < 3000; round++) {
         bool coded = one_in(3);
         hr_tensor in = case_source(coded);
-        fake_codec codec = {.picture = &in, .give_up = -1};
+        fake_codec codec = {.image = &in, .give_up = -1};
         hr_image_program p;
         CHECK_OK(coded ? from_fake(&p, &codec, &error)
                        : hr_program_from_tensor(&p, &in, NULL, &error),
@@ -165,8 +165,8 @@ TEST(long_filters)
     counts n = {0};
     for (int i = 0; i < 12; i++) {
         hr_error error;
-        hr_tensor in = picture(types[i % 3], i & 1 ? 9000 : between(300, 900),
-                               i & 1 ? 3 : between(2000, 4000), i % 4 == 3 ? 6 : 3);
+        hr_tensor in = image(types[i % 3], i & 1 ? 9000 : between(300, 900),
+                             i & 1 ? 3 : between(2000, 4000), i % 4 == 3 ? 6 : 3);
         hr_resample_axis y = {0,
                               (double)in.shape.extent[0],
                               between(1, 5),
@@ -197,7 +197,7 @@ TEST(large_downscale_without_antialias)
         size_t k = i % HR_COUNT_OF(cases);
         hr_error error;
         hr_interp interp = (hr_interp)(i / HR_COUNT_OF(cases) % HR_INTERP_COUNT);
-        hr_tensor in = picture(HR_DTYPE_UINT8, cases[k].height, cases[k].width, 1 + (int)i % 4);
+        hr_tensor in = image(HR_DTYPE_UINT8, cases[k].height, cases[k].width, 1 + (int)i % 4);
         hr_resample_axis y = {0, cases[k].height, cases[k].out_h, interp, false, false};
         hr_resample_axis x = {0, cases[k].width, cases[k].out_w, interp, false, false};
         if (one_in(3))

@@ -311,6 +311,13 @@ def test_equalized_in_parts() -> None:
     check([Case("equalize", [many], {})], device_memory_limit=1 << 27)
 
 
+def test_distorted_at_edges() -> None:
+    """Blocks that reach beyond the edges of luma, of chroma, or of both."""
+    shapes = [(h, w, 3) for h in (1, 2, 7, 9, 16, 17, 24, 31) for w in (1, 2, 3, 8, 15, 18, 25, 33)]
+    for quality in (5, 60):
+        check([Case("jpeg_compression_distortion", [pictures(shapes)], {"quality": quality})])
+
+
 def test_distorted_in_parts() -> None:
     """Samples whose planes do not fit into scratch memory together, some of them empty."""
     sizes = [(1, 2000, 1999, 3), (2, 0, 4, 3), (0, 9, 9, 3), (3, 5, 7, 3), (1, 2001, 1000, 3)]

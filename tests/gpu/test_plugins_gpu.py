@@ -66,7 +66,7 @@ if not kernels:  # an operator without a GPU version is an error when the graph 
 
 
 @pytest.mark.parametrize("kernels", [False, True])
-def test_example_on_the_gpu(module: Module, tmp_path: Path, kernels: bool):
+def test_example_on_the_gpu(installed: None, module: Module, tmp_path: Path, kernels: bool):
     if kernels and not NVCC:
         pytest.skip("there is no nvcc")
     configure = ["cmake", "-S", str(EXAMPLE), "-B", "build"]

@@ -36,8 +36,10 @@ def devices(module: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]
 
     monkeypatch.setattr(_batches, "dense", noting)
     yield found
-    while _calls._pipelines.kept:
-        _calls._pipelines.kept.popitem()[1].close()
+    for pipelines in _calls._pipelines._idle.values():
+        for pipe in pipelines:
+            pipe.close()
+    _calls._pipelines._idle.clear()
 
 
 def transforms(device: str) -> list[Any]:

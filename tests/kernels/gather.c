@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Gathered rows: every CPU level against base, on pictures between pages that cannot be read; base
+/* Gathered rows: every CPU level against base, on images between pages that cannot be read; base
  * itself against bilinear interpolation in double precision. */
 #include "test.h"
 #include "xorshift.h"
@@ -16,7 +16,7 @@
 
 enum { ROUNDS = 4000, WIDE = 600, GUARD = 32 };
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 /* Memory of which the byte before the first one, or the one behind the last one, cannot be read. */
 typedef struct fenced {
@@ -245,7 +245,7 @@ TEST(volumes)
 
 /* ---- values ---- */
 
-/* A plane through the pixels' centres, which interpolation reproduces inside of the picture. */
+/* A plane through the pixels' centres, which interpolation reproduces inside of the image. */
 static double plane_at(double x, double y, int32_t c)
 {
     return 2.0 * (x - 0.5) + 1.5 * (y - 0.5) + 7.0 * c;

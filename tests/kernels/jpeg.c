@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The JPEG kernels of every CPU level against plain arithmetic written here, with guard bytes.
- * Symbols and whole pictures: unit/jpeg_own.c. */
+ * Symbols and whole images: unit/jpeg_own.c. */
 #include "test.h"
 #include "xorshift.h"
 

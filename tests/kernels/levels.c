@@ -165,7 +165,7 @@ static void run_all(void)
     find_levels();
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)rnd();
-    levels_of_pictures();
+    levels_of_images();
     levels_of_numbers();
     levels_of_codecs();
 }

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness import Case, Data, pictures, vectors
@@ -60,6 +62,20 @@ def median() -> list[Case]:
     return out
 
 
+def refused(op: str, args: dict[str, Any], text: str) -> tuple[Case, str]:
+    return Case("experimental." + op, [pictures([(5, 6, 3)])], args), text
+
+
+REFUSED = [  # with a part of the message
+    refused("dilate", {"mask_size": 0}, "`mask_size` is 0; it must be positive"),
+    refused("dilate", {"mask_size": [3, 2], "anchor": [0, 2]}, "`anchor` is 2, which is outside a window of 2 pixels"),
+    refused("erode", {"border_mode": "mirror"}, 'unknown `border_mode` "mirror"'),
+    refused("erode", {"mask_size": [1, 2, 3]}, 'Argument "mask_size" expects either a single value or a list of 2'),
+    refused("erode", {"iterations": -1}, "iterations"),
+    refused("median_blur", {"window_size": 4}, "`window_size` is 4; it must be odd"),
+    refused("median_blur", {"window_size": 257}, "window_size"),
+]
 OURS = [*morphology("experimental.dilate"), *morphology("experimental.erode"), *median()]
+OUR_ERRORS = [case for case, _ in REFUSED]
 OPS = ("experimental.dilate", "experimental.erode", "experimental.median_blur")
 ELSEWHERE = dict.fromkeys(OPS, "test_windows.py")

@@ -6,6 +6,7 @@ A cases file has the lists `CASES` (both engines agree) and `ERRORS` (both refus
 
 * `ELSEWHERE`: operators that no case can describe, each with its test: {"readers.file": "test_readers.py"};
 * `OURS`: cases of operators that DALI does not have on the CPU, which only compare runs of Headrace;
+* `OUR_ERRORS`: calls of such operators that Headrace refuses, which the test in `ELSEWHERE` checks;
 * `SHARED`: "operator(argument)" whose per-sample form is covered by a case of another operator with the same code.
 """
 
@@ -23,6 +24,7 @@ MODULES: list[ModuleType] = [
 CASES: list[Any] = [case for module in MODULES for case in getattr(module, "CASES", [])]
 OURS: list[Any] = [case for module in MODULES for case in getattr(module, "OURS", [])]
 ERRORS: list[Any] = [case for module in MODULES for case in getattr(module, "ERRORS", [])]
+OUR_ERRORS: list[Any] = [case for module in MODULES for case in getattr(module, "OUR_ERRORS", [])]
 ELSEWHERE: dict[str, str] = {
     op: test for module in MODULES for op, test in getattr(module, "ELSEWHERE", {}).items()
 }

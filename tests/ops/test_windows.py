@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import grouped
-from cases_windows import OURS
+from cases_windows import OURS, REFUSED
 from harness import Case, Data, Engine, Failure, exact, pictures
 
 PADDING = {"replicate": "edge", "reflect": "symmetric", "reflect_101": "reflect", "wrap": "wrap"}
@@ -100,20 +100,9 @@ def test_median_of_opencv(size: int, headrace: Engine) -> None:
         exact(ours, cv2.medianBlur(picture, size))
 
 
-@pytest.mark.parametrize(
-    ("op", "args", "text"),
-    [
-        ("dilate", {"mask_size": 0}, "`mask_size` is 0; it must be positive"),
-        ("dilate", {"mask_size": [3, 2], "anchor": [0, 2]}, "`anchor` is 2, which is outside a window of 2 pixels"),
-        ("erode", {"border_mode": "mirror"}, 'unknown `border_mode` "mirror"'),
-        ("erode", {"mask_size": [1, 2, 3]}, 'Argument "mask_size" expects either a single value or a list of 2'),
-        ("erode", {"iterations": -1}, "iterations"),
-        ("median_blur", {"window_size": 4}, "`window_size` is 4; it must be odd"),
-        ("median_blur", {"window_size": 257}, "window_size"),
-    ],
-)
-def test_refused(op: str, args: dict[str, Any], text: str, headrace: Engine) -> None:
-    result = headrace.result(Case("experimental." + op, [pictures([(5, 6, 3)])], args))
+@pytest.mark.parametrize(("case", "text"), REFUSED, ids=str)
+def test_refused(case: Case, text: str, headrace: Engine) -> None:
+    result = headrace.result(case)
     assert isinstance(result, Failure)
     assert text in result.message
 

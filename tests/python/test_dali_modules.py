@@ -129,7 +129,7 @@ def test_plugin_manager(tmp_path: Path):
     plugin_manager.load_directory(str(tmp_path / "x"))  # no libraries in a subfolder
 
 
-def test_sysconfig():
+def test_sysconfig(installed: None):
     package = Path(headrace.__file__).parent
     assert Path(sysconfig.get_lib_dir()) == package.resolve()
     assert sysconfig.get_include_flags() == [f"-I{sysconfig.get_include_dir()}"]

@@ -46,7 +46,7 @@ def arrays(outputs):
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example, built from a copy that sees nothing but the installed package."""
     assert PACKAGE in Path(sysconfig.get_cmake_dir()).parents
     folder = tmp_path_factory.mktemp("plugin")
@@ -396,6 +396,7 @@ def test_bad_samples_of_a_stream(library: Path, tmp_path: Path):
 
 def test_a_checkpoint_of_a_stream_needs_its_files(library: Path, tmp_path: Path):
     code = """
+    import json
     p = stream(num_threads=2)
     for _ in range(3):
         p.run()
@@ -407,9 +408,13 @@ def test_a_checkpoint_of_a_stream_needs_its_files(library: Path, tmp_path: Path)
         raise AssertionError
     except StopIteration:
         pass
-    for bad in (state.replace(b'"cursors": ["', b'"cursors": ["00'), state.replace(b'"cursors"', b'"cursor"')):
+    cursors = json.loads(state)["engine"]["cursors"]
+    for wrong in ({"cursors": ["00" + cursors[0]]}, {"cursor": cursors}):
+        parts = json.loads(state)
+        del parts["engine"]["cursors"]
+        parts["engine"].update(wrong)
         try:
-            stream(num_threads=2, checkpoint=bad).build()
+            stream(num_threads=2, checkpoint=json.dumps(parts)).build()
             raise AssertionError
         except ValueError as error:
             assert "checkpoint" in str(error) and "cursor" in str(error), error

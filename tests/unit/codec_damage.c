@@ -43,7 +43,7 @@ TEST(truncated_scans_show_what_is_there)
     free(file);
 }
 
-/* A file that is truncated right after its scan header, with or without EOI, has no picture; with
+/* A file that is truncated right after its scan header, with or without EOI, has no image; with
  * some entropy-coded data it has the beginning of one. Neither the device nor our decoder is asked
  * to decode the former. */
 TEST(scans_without_data_are_refused)
@@ -75,7 +75,7 @@ TEST(scans_without_data_are_refused)
     }
 }
 
-/* After our decoder has refused a file, only libjpeg-turbo tries it again. A turned picture, whose
+/* After our decoder has refused a file, only libjpeg-turbo tries it again. A turned image, whose
  * rows cannot be read in order, is not tried by our decoder. */
 TEST(refusals_are_remembered)
 {
@@ -224,7 +224,7 @@ TEST(headers_that_are_refused)
         hr_status peeked = hr_image_peek(file, size, MAX_PIXELS, &info, &r.error);
         CHECK((peeked == HR_STATUS_OK) == shape);
         bool good = decode_copy(&r, file, size);
-        CHECK(good == !changes[i].words); /* the last change only makes the picture taller */
+        CHECK(good == !changes[i].words); /* the last change only makes the image taller */
         CHECK(good ||
               (r.error.status == HR_STATUS_CORRUPT && strstr(r.error.message, changes[i].words)));
         free(r.data);

@@ -96,7 +96,7 @@ static inline uint8_t *help_encode_jpeg(const help_jpeg *j, const uint8_t *pixel
     return out;
 }
 
-/* Decodes the whole picture with libjpeg alone, as JCS_RGB, JCS_GRAYSCALE or JCS_CMYK. */
+/* Decodes the whole image with libjpeg alone, as JCS_RGB, JCS_GRAYSCALE or JCS_CMYK. */
 static inline uint8_t *help_bare_jpeg(const uint8_t *bytes, size_t size, J_COLOR_SPACE space)
 {
     struct jpeg_decompress_struct cinfo;
@@ -118,7 +118,7 @@ static inline uint8_t *help_bare_jpeg(const uint8_t *bytes, size_t size, J_COLOR
     return out;
 }
 
-/* Probes and decodes a window (h 0: the whole picture) into malloc'ed memory with 16 guard bytes
+/* Probes and decodes a window (h 0: the whole image) into malloc'ed memory with 16 guard bytes
  * after every row. NULL on failure. */
 #define HELP_GUARD 16
 typedef struct help_result {
@@ -169,9 +169,9 @@ static inline bool help_decode(help_result *r, const uint8_t *bytes, size_t size
     return status == HR_STATUS_OK && r->guard_ok;
 }
 
-/* The stored pixel that is seen at y, x of the turned picture, by the definition in EXIF ("the 0th
+/* The stored pixel that is seen at y, x of the turned image, by the definition in EXIF ("the 0th
  * row is the visual <row>, the 0th column the visual <column>"), case by case. h x w: the stored
- * picture. */
+ * image. */
 static inline int help_turned(int h, int w, int orientation, int y, int x)
 {
     int sy = y, sx = x;
@@ -208,7 +208,7 @@ static inline int help_turned(int h, int w, int orientation, int y, int x)
     return sy * w + sx;
 }
 
-/* Whether the result equals the window of a reference picture with `full_w` pixels per row and
+/* Whether the result equals the window of a reference image with `full_w` pixels per row and
  * `pixel` bytes per pixel. */
 static inline bool help_equal(const help_result *r, const uint8_t *reference, int full_w,
                               hr_window w, size_t pixel)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Files that claim more than they contain. Each is decoded in a child process, so that the kernel
- * reports its time and memory: one second and 300 MB in addition to the picture are allowed. */
+ * reports its time and memory: one second and 300 MB in addition to the image are allowed. */
 #include "codec_help.h"
 
 #include <sys/resource.h>
@@ -107,7 +107,7 @@ static void add_scan(file *f, int first, int count, uint32_t band, size_t data)
 typedef struct outcome {
     hr_status status;
     char message[HR_ERROR_SIZE];
-    int64_t picture_kb; /* size of the decoded picture */
+    int64_t image_kb; /* size of the decoded image */
 } outcome;
 
 static void decode_in_child(const file *f, int out)
@@ -127,7 +127,7 @@ static void decode_in_child(const file *f, int out)
                                .dst = malloc(stride * (size_t)info.height)};
         hr_op_call call = {.arena = arena};
         o.status = hr_image_decode(f->bytes, f->size, &info, &q, &call, &error);
-        o.picture_kb = (int64_t)(stride * (size_t)info.height / 1024);
+        o.image_kb = (int64_t)(stride * (size_t)info.height / 1024);
     }
     snprintf(o.message, sizeof o.message, "%s", error.message);
     if (write(out, &o, sizeof o) != (ssize_t)sizeof o)
@@ -151,13 +151,13 @@ static bool within_bounds(const char *what, file f, outcome *o)
     wait4(child, &code, 0, &used);
     double seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                      1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    int64_t picture = o->status == HR_STATUS_OK ? o->picture_kb : 0;
-    int64_t memory = used.ru_maxrss - picture - (int64_t)(f.size / 1024);
-    /* 4 ns per byte of the decoded picture are added; three times as much if cores are shared */
-    double allowed = 3 * (1.0 + (double)picture * 1024 * 4e-9);
+    int64_t image = o->status == HR_STATUS_OK ? o->image_kb : 0;
+    int64_t memory = used.ru_maxrss - image - (int64_t)(f.size / 1024);
+    /* 4 ns per byte of the decoded image are added; three times as much if cores are shared */
+    double allowed = 3 * (1.0 + (double)image * 1024 * 4e-9);
     bool good = told && code == 0 && (SANITIZED || (seconds <= allowed && memory <= MEMORY_KB));
     if (!good || getenv("HR_VERBOSE"))
-        printf("%s: status %d (%s), %.2f s of %.2f, %lld KB besides the picture\n", what,
+        printf("%s: status %d (%s), %.2f s of %.2f, %lld KB besides the image\n", what,
                (int)o->status, o->message, seconds, allowed, (long long)memory);
     free(f.bytes);
     return good;
@@ -175,7 +175,7 @@ static bool refused(const char *what, file f, hr_status status, const char *word
     return good;
 }
 
-/* A picture that a file of any size may contain: it costs as much as the picture. */
+/* An image that a file of any size may contain: it costs as much as the image. */
 static bool decoded(const char *what, file f)
 {
     outcome o = {0};
@@ -264,7 +264,7 @@ TEST(jpeg_of_many_scans)
     }
 }
 
-/* The largest number of scans, in the largest picture that is allowed for it. */
+/* The largest number of scans, in the largest image that is allowed for it. */
 TEST(jpeg_of_as_many_scans_as_may_be)
 {
     for (int kind = 0; kind < 3; kind++) {

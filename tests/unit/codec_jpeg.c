@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG: every window equals the same window of the picture that libjpeg-turbo decodes, for all
+/* JPEG: every window equals the same window of the image that libjpeg-turbo decodes, for all
  * samplings, kinds of files and sizes. Damaged files give pixels or an error. */
 #include "codec_help.h"
 

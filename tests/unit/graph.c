@@ -40,7 +40,7 @@ static hr_graph *training(void)
     static const int64_t size[] = {224, 192};
     static const double mean[] = {123.675, 116.28, 103.53};
     hr_graph *g = NULL;
-    const hr_arg_value reader[] = {NAMED("file_root", STRING, .u.s = "pictures/\xff"),
+    const hr_arg_value reader[] = {NAMED("file_root", STRING, .u.s = "images/\xff"),
                                    NAMED("random_shuffle", BOOL, .u.i = 1),
                                    NAMED("seed", INT, .u.i = 5)};
     const hr_arg_value resize[] = {NAMED("size", INTS, .count = 2, .u.ints = size),

@@ -494,7 +494,7 @@ TEST(read_ahead_reports_missing_files)
     CHECK_OK(hr_arena_create(&arena, &error), error);
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
-    hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
+    hr_span span = {.path = "/nonexistent/image.jpg", .size = -1};
     CHECK_OK(hr_readahead_ask(&span, 1, false, &read, &error), error);
     CHECK(hr_readahead_take(ra, read, arena, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "No such file"));

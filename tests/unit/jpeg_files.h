@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* JPEG files for the tests of our own decoders: every kind that they decode, and coefficients that
- * no picture has. */
+ * no image has. */
 #ifndef HR_TESTS_JPEG_FILES_H
 #define HR_TESTS_JPEG_FILES_H
 
@@ -148,7 +148,7 @@ static inline void files_say_nothing(j_common_ptr cinfo, int level)
     (void)level;
 }
 
-/* A picture with these quantisers (of luma; those of chroma are limited to 8 bits) and
+/* An image with these quantisers (of luma; those of chroma are limited to 8 bits) and
  * coefficients. */
 static inline uint8_t *files_of_coefficients(const unsigned *quant, bool wide, int most,
                                              void (*fill)(j_compress_ptr, jvirt_barray_ptr *, int),

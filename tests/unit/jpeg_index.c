@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The index of a JPEG scan: its entries are those that a plain walk over the scan finds, and
- * decoding with it gives libjpeg-turbo's bytes, whatever part of the picture it covers. */
+ * decoding with it gives libjpeg-turbo's bytes, whatever part of the image it covers. */
 #include "codec_help.h"
 
 #include "codecs/jpeg/decoder.h"
@@ -10,15 +10,15 @@
 
 enum { PACKED_MAX = 1 << 16 };
 
-typedef struct picture {
+typedef struct image {
     uint8_t *file, *want; /* the file, and its pixels by libjpeg alone */
     size_t size;
     int h, w, channels;
-} picture;
+} image;
 
-static picture make_picture(const help_jpeg *j)
+static image make_image(const help_jpeg *j)
 {
-    picture p = {.h = j->h, .w = j->w, .channels = j->channels};
+    image p = {.h = j->h, .w = j->w, .channels = j->channels};
     uint8_t *pixels = malloc((size_t)(j->w * j->h * 3));
     help_paint(pixels, j->w, j->h, j->channels);
     p.file = help_encode_jpeg(j, pixels, &p.size);
@@ -27,7 +27,7 @@ static picture make_picture(const help_jpeg *j)
     return p;
 }
 
-static void free_picture(picture *p)
+static void free_image(image *p)
 {
     free(p->file);
     free(p->want);
@@ -40,7 +40,7 @@ typedef struct kept {
 } kept;
 
 /* Decodes a window with the stored index, and stores the new one. */
-static bool decode(const picture *p, hr_window w, kept *k, uint8_t *data)
+static bool decode(const image *p, hr_window w, kept *k, uint8_t *data)
 {
     static const hr_cpu_level levels[] = {HR_CPU_LEVEL_BASE, HR_CPU_LEVEL_V3, HR_CPU_LEVEL_V4};
     hr_arena *arena;
@@ -62,7 +62,7 @@ static bool decode(const picture *p, hr_window w, kept *k, uint8_t *data)
     return good;
 }
 
-static bool decode_matches(const picture *p, hr_window w, kept *k)
+static bool decode_matches(const image *p, hr_window w, kept *k)
 {
     help_result r = {.h = w.h, .w = w.w, .stride = (size_t)(w.w * p->channels)};
     r.data = malloc(r.stride * (size_t)w.h);
@@ -71,7 +71,7 @@ static bool decode_matches(const picture *p, hr_window w, kept *k)
     return good;
 }
 
-static hr_window whole(const picture *p)
+static hr_window whole(const image *p)
 {
     return (hr_window){0, 0, p->h, p->w};
 }
@@ -95,7 +95,7 @@ TEST(windows_through_a_growing_index)
     static kept k;
     for (int i = 0; i < 105; i++) {
         help_jpeg j = some_kind(i);
-        picture p = make_picture(&j);
+        image p = make_image(&j);
         k.size = 0;
         for (int n = 0; n < 12; n++)
             CHECK(decode_matches(&p, help_window(p.h, p.w), &k));
@@ -105,7 +105,7 @@ TEST(windows_through_a_growing_index)
         for (int n = 0; n < 6; n++)
             CHECK(decode_matches(&p, help_window(p.h, p.w), &k));
         CHECK(k.size == size); /* it was complete */
-        free_picture(&p);
+        free_image(&p);
     }
 }
 
@@ -115,7 +115,7 @@ TEST(every_part_of_an_index)
     static kept k, part;
     for (int i = 0; i < 10; i++) {
         help_jpeg j = some_kind(i);
-        picture p = make_picture(&j);
+        image p = make_image(&j);
         k.size = 0;
         CHECK(decode_matches(&p, whole(&p), &k));
         for (size_t n = 0; n <= k.size; n += HR_JPEG_PACKED) {
@@ -123,7 +123,7 @@ TEST(every_part_of_an_index)
             part.size = n;
             CHECK(decode_matches(&p, help_window(p.h, p.w), &part));
         }
-        free_picture(&p);
+        free_image(&p);
     }
 }
 
@@ -136,7 +136,7 @@ typedef struct walk {
     int32_t mcus;
 } walk;
 
-static bool walk_open(walk *w, const picture *p, hr_arena *arena)
+static bool walk_open(walk *w, const image *p, hr_arena *arena)
 {
     static hr_jpeg_huffman dc[3], ac[3];
     hr_error error;
@@ -160,7 +160,7 @@ static bool walk_open(walk *w, const picture *p, hr_arena *arena)
 
 /* The file's byte that contains the next bit. Stuffed zeros are counted one by one from the
  * segment's beginning, which follows as many restart markers as restarts were passed. */
-static uint32_t bit_in_file(const walk *w, const picture *p)
+static uint32_t bit_in_file(const walk *w, const image *p)
 {
     const uint8_t *begin = p->file + w->m.scan, *at = begin;
     int32_t passed = w->m.restart > 0 ? w->scan.mcu / w->m.restart : 0;
@@ -175,7 +175,7 @@ static uint32_t bit_in_file(const walk *w, const picture *p)
     return (uint32_t)(8 * (at - begin) + bits % 8);
 }
 
-static bool entries_are_true(const picture *p, const hr_jpeg_index *index, hr_arena *arena)
+static bool entries_are_true(const image *p, const hr_jpeg_index *index, hr_arena *arena)
 {
     static walk w;
     if (!walk_open(&w, p, arena))
@@ -215,7 +215,7 @@ TEST(entries_are_what_a_walk_finds)
     static kept k;
     for (int i = 0; i < 40; i++) {
         help_jpeg j = some_kind(i);
-        picture p = make_picture(&j);
+        image p = make_image(&j);
         hr_arena *arena;
         hr_error error;
         hr_jpeg_index index;
@@ -229,7 +229,7 @@ TEST(entries_are_what_a_walk_finds)
         CHECK(entries_are_true(&p, &index, arena));
         CHECK(steps_are_even(&index));
         hr_arena_destroy(arena);
-        free_picture(&p);
+        free_image(&p);
     }
 }
 
@@ -239,7 +239,7 @@ TEST(jumps_over_what_is_not_needed)
 {
     static kept k;
     help_jpeg j = {.w = 400, .h = 300, .channels = 3, .quality = 95, .sampling = {1, 1}};
-    picture p = make_picture(&j);
+    image p = make_image(&j);
     hr_window w = {.y = 200, .x = 160, .h = 40, .w = 40};
     static uint8_t data[40 * 40 * 3];
     CHECK(decode_matches(&p, whole(&p), &k));
@@ -248,7 +248,7 @@ TEST(jumps_over_what_is_not_needed)
     kept none = {.size = 0};
     CHECK(!decode(&p, w, &none, data));
     CHECK(decode_matches(&p, w, &k));
-    free_picture(&p);
+    free_image(&p);
 }
 
 /* ---- seeking ---- */
@@ -261,7 +261,7 @@ TEST(seek_anywhere)
     const hr_kernels *kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     for (int i = 0; i < 15; i++) {
         help_jpeg j = some_kind(i);
-        picture p = make_picture(&j);
+        image p = make_image(&j);
         hr_arena *arena;
         hr_error error;
         hr_jpeg_index index;
@@ -293,7 +293,7 @@ TEST(seek_anywhere)
         }
         free(want);
         hr_arena_destroy(arena);
-        free_picture(&p);
+        free_image(&p);
     }
 }
 
@@ -307,7 +307,7 @@ TEST(false_entries_do_no_harm)
     for (int i = 0; i < 300; i++) {
         help_jpeg j = some_kind(i);
         j.w = HR_MIN(j.w, 120);
-        picture p = make_picture(&j);
+        image p = make_image(&j);
         uint8_t *data = malloc((size_t)(p.h * p.w * p.channels));
         k.size = 0;
         CHECK(decode_matches(&p, whole(&p), &k));
@@ -318,7 +318,7 @@ TEST(false_entries_do_no_harm)
         for (int n = 0; n < 4; n++)
             decode(&p, help_window(p.h, p.w), &k, data);
         free(data);
-        free_picture(&p);
+        free_image(&p);
     }
 }
 
@@ -326,13 +326,13 @@ TEST(an_index_of_another_file_is_not_used)
 {
     static kept k;
     help_jpeg j = {.w = 300, .h = 300, .channels = 3, .quality = 95, .sampling = {1, 1}};
-    picture large = make_picture(&j);
+    image large = make_image(&j);
     CHECK(decode_matches(&large, whole(&large), &k));
     j.w = j.h = 100;
-    picture small = make_picture(&j);
+    image small = make_image(&j);
     CHECK(decode_matches(&small, whole(&small), &k));
-    free_picture(&large);
-    free_picture(&small);
+    free_image(&large);
+    free_image(&small);
 }
 
 TEST_MAIN

@@ -53,7 +53,7 @@ static inline bool same(const own *r, const uint8_t *want, int full_w, hr_window
     return r->done && help_equal(&v, want, full_w, w, (size_t)channels);
 }
 
-/* Compares the whole picture and `windows` windows of it. */
+/* Compares the whole image and `windows` windows of it. */
 static inline bool matches(const uint8_t *file, size_t size, int height, int width, int channels,
                            int windows)
 {

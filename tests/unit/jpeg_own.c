@@ -33,9 +33,9 @@ TEST(large_files)
         CHECK(generated_matches(i, 500));
 }
 
-/* ---- coefficients that no picture has ---- */
+/* ---- coefficients that no image has ---- */
 
-TEST(coefficients_that_no_picture_has)
+TEST(coefficients_that_no_image_has)
 {
     for (int i = 0; i < 400; i++) {
         size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Our own decoder of progressive JPEG files against libjpeg-turbo: the usual scans, random ones,
- * coefficients that no picture has, photographs, and truncated files. */
+ * coefficients that no image has, photographs, and truncated files. */
 #include "jpeg_match.h"
 #include "jpeg_scans.h"
 #include "photographs.h"
@@ -37,7 +37,7 @@ TEST(large_files)
         CHECK(generated_matches(i, 400));
 }
 
-TEST(coefficients_that_no_picture_has)
+TEST(coefficients_that_no_image_has)
 {
     for (int i = 0; i < 300; i++) {
         size_t size;

@@ -75,7 +75,7 @@ TEST(large_files)
         CHECK(generated_becomes_baseline(i, 400));
 }
 
-TEST(coefficients_that_no_picture_has)
+TEST(coefficients_that_no_image_has)
 {
     for (int i = 0; i < 200; i++) {
         size_t size;
@@ -108,7 +108,7 @@ TEST(grey_files_with_sampling_factors)
     }
 }
 
-/* A picture of two grey levels. */
+/* An image of two grey levels. */
 static uint8_t *flat_file(int w, int h, int sampling, int quality, bool is_progressive,
                           size_t *size)
 {

@@ -98,7 +98,7 @@ TEST(windows_that_cannot_be)
     CHECK(window.h == 100 && window.w == 125);
     CHECK_OK(window_of(area, ratio, 10, 0, 1000, 90, &window), error);
     CHECK(window.h == 120 && window.w == 90);
-    /* One pixel is a valid picture. */
+    /* One pixel is a valid image. */
     CHECK_OK(window_of(area, ratio, 10, 0, 1, 1, &window), error);
     CHECK(window.h == 1 && window.w == 1 && window.y == 0 && window.x == 0);
     const float upside[] = {1.0f, 0.5f}, none[] = {0.0f, 0.5f};

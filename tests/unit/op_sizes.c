@@ -8,7 +8,7 @@ static hr_tensor out;
 #define H 480
 #define W 640
 
-static hr_tensor picture(void)
+static hr_tensor image(void)
 {
     static uint8_t pixels[H * W];
     const int64_t extent[] = {H, W, 1};
@@ -17,7 +17,7 @@ static hr_tensor picture(void)
 
 static bool gives(const char *op, const hr_arg_value *args, int32_t count, int64_t h, int64_t w)
 {
-    hr_tensor in = picture();
+    hr_tensor in = image();
     if (invoke(op, args, count, &in, 1, 0, &out) != HR_STATUS_OK) {
         printf("%s\n", error.message);
         return false;
@@ -27,7 +27,7 @@ static bool gives(const char *op, const hr_arg_value *args, int32_t count, int64
 
 static bool refuses(const char *op, const hr_arg_value *args, int32_t count)
 {
-    hr_tensor in = picture();
+    hr_tensor in = image();
     return invoke(op, args, count, &in, 1, 0, &out) == HR_STATUS_ERROR;
 }
 
@@ -87,7 +87,7 @@ TEST(outputs_are_limited)
                                  ARG_TEXT("out_of_bounds_policy", "pad")};
     const hr_arg_value rotate[] = {ARG_FLOAT("angle", 1), ARG_FLOATS("size", 2, 30000, 30000)};
     const hr_arg_value random[] = {ARG_INTS("size", 2, 30000, 30000)};
-    hr_tensor in = picture();
+    hr_tensor in = image();
     CHECK(invoke("resize", resize, COUNT(resize), &in, 1, 0, &out) == HR_STATUS_LIMIT);
     CHECK(invoke("crop", crop, COUNT(crop), &in, 1, 0, &out) == HR_STATUS_LIMIT);
     CHECK(invoke("rotate", rotate, COUNT(rotate), &in, 1, 0, &out) == HR_STATUS_LIMIT);

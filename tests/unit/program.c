@@ -81,7 +81,7 @@ TEST(resample_u8_is_within_rounding_of_exact)
                                         HR_INTERP_TRIANGULAR};
     hr_error error;
     for (int round = 0; round < 150; round++) {
-        hr_tensor in = picture(HR_DTYPE_UINT8, between(1, 120), between(1, 120), between(1, 4));
+        hr_tensor in = image(HR_DTYPE_UINT8, between(1, 120), between(1, 120), between(1, 4));
         hr_interp interp = interps[rnd() % 4];
         hr_resample_axis y = random_axis(in.shape.extent[0], interp);
         hr_resample_axis x = random_axis(in.shape.extent[1], interp);
@@ -113,7 +113,7 @@ TEST(resample_float_is_exact_to_single_precision)
                                      HR_DTYPE_UINT16};
     hr_error error;
     for (int round = 0; round < 100; round++) {
-        hr_tensor in = picture(types[rnd() % 4], between(2, 90), between(2, 90), between(1, 5));
+        hr_tensor in = image(types[rnd() % 4], between(2, 90), between(2, 90), between(1, 5));
         hr_interp interp = rnd() % 2 ? HR_INTERP_LANCZOS3 : HR_INTERP_TRIANGULAR;
         hr_resample_axis y = random_axis(in.shape.extent[0], interp);
         hr_resample_axis x = random_axis(in.shape.extent[1], interp);
@@ -198,7 +198,7 @@ TEST(given_taps_are_reflected)
     static const hr_dtype types[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_INT16};
     hr_error error;
     for (int round = 0; round < 200; round++) {
-        hr_tensor in = picture(types[rnd() % 3], between(1, 90), between(1, 120), between(1, 5));
+        hr_tensor in = image(types[rnd() % 3], between(1, 90), between(1, 120), between(1, 5));
         hr_given_taps y[] = {random_taps(round % 10 == 0 ? 200 : 21), random_taps(9)};
         hr_given_taps x[] = {random_taps(41), random_taps(50)};
         int32_t parts = between(1, 2);
@@ -252,7 +252,7 @@ TEST(nearest_and_identity_are_exact)
         static const hr_interp interps[] = {HR_INTERP_NN, HR_INTERP_LINEAR, HR_INTERP_CUBIC,
                                             HR_INTERP_TRIANGULAR};
         hr_dtype dtype = (hr_dtype)(rnd() % HR_DTYPE_COUNT);
-        hr_tensor in = picture(dtype, between(3, 40), between(3, 40), between(1, 5));
+        hr_tensor in = image(dtype, between(3, 40), between(3, 40), between(1, 5));
         bool nearest = rnd() & 1, mirror = rnd() & 1;
         int32_t h = (int32_t)in.shape.extent[0], w = (int32_t)in.shape.extent[1];
         int32_t oh = nearest ? between(1, 60) : h - 2, ow = nearest ? between(1, 60) : w - 1;
@@ -394,7 +394,7 @@ TEST(normalize_permute_pad_by_coordinates)
 TEST(matrix_table_and_cast)
 {
     hr_error error;
-    hr_tensor in = picture(HR_DTYPE_UINT8, 9, 11, 3), out;
+    hr_tensor in = image(HR_DTYPE_UINT8, 9, 11, 3), out;
     static uint8_t table[256];
     for (int i = 0; i < 256; i++)
         table[i] = (uint8_t)(i * 7 + 3);
@@ -431,7 +431,7 @@ TEST(matrices_change_the_number_of_channels)
     for (size_t k = 0; k < 9 * HR_COUNT_OF(shapes); k++) {
         int32_t in = shapes[k / 9][0], out = shapes[k / 9][1];
         hr_dtype from = types[k % 3], to = types[k / 3 % 3];
-        hr_tensor t = picture(from, 5, 70, in), got;
+        hr_tensor t = image(from, 5, 70, in), got;
         hr_point_step step = {.kind = HR_POINT_KIND_MATRIX, .dtype = to};
         step.matrix.in = in;
         step.matrix.out = out;
@@ -477,7 +477,7 @@ TEST(fractions_are_cut_off)
     hr_point_step cut = {.kind = HR_POINT_KIND_CUT, .dtype = HR_DTYPE_UINT8};
     hr_error error;
     for (size_t k = 0; k < HR_COUNT_OF(types); k++) {
-        hr_tensor in = picture(types[k], 3, 4, 1), out;
+        hr_tensor in = image(types[k], 3, 4, 1), out;
         hr_convert(in.data, types[k], values, HR_DTYPE_FLOAT64, 12);
         hr_image_program p;
         CHECK_OK(hr_program_from_tensor(&p, &in, "HWC", &error), error);
@@ -494,7 +494,7 @@ TEST(fractions_are_cut_off)
 TEST(errors_say_what_is_wrong)
 {
     hr_error error;
-    hr_tensor in = picture(HR_DTYPE_UINT8, 10, 20, 3);
+    hr_tensor in = image(HR_DTYPE_UINT8, 10, 20, 3);
     hr_resample_axis good = {0, 10, 5, HR_INTERP_LINEAR, true, false},
                      bad = {0, NAN, 5, HR_INTERP_LINEAR, true, false};
     float values[2] = {1, 2};
@@ -522,8 +522,8 @@ TEST(errors_say_what_is_wrong)
 TEST(no_memory_is_an_error)
 {
     hr_error error;
-    hr_tensor in = picture(HR_DTYPE_UINT8, 600, 700, 3), out;
-    fake_codec codec = {.picture = &in};
+    hr_tensor in = image(HR_DTYPE_UINT8, 600, 700, 3), out;
+    fake_codec codec = {.image = &in};
     hr_resample_axis axis = {0, 600, 300, HR_INTERP_CUBIC, true, false};
     hr_image_program p;
     CHECK_OK(from_fake(&p, &codec, &error), error);

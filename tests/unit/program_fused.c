@@ -7,8 +7,8 @@
 TEST(only_what_the_window_needs_is_decoded)
 {
     hr_error error;
-    hr_tensor in = picture(HR_DTYPE_UINT8, 512, 512, 3), out;
-    fake_codec codec = {.picture = &in};
+    hr_tensor in = image(HR_DTYPE_UINT8, 512, 512, 3), out;
+    fake_codec codec = {.image = &in};
     hr_resample_axis axis = {0, 512, 256, HR_INTERP_TRIANGULAR, true, false};
     hr_image_program p;
     CHECK_OK(from_fake(&p, &codec, &error), error);
@@ -33,11 +33,11 @@ TEST(only_what_the_window_needs_is_decoded)
 TEST(rows_come_once_and_in_order)
 {
     hr_error error;
-    hr_tensor in = picture(HR_DTYPE_UINT8, 300, 200, 3), want, got;
+    hr_tensor in = image(HR_DTYPE_UINT8, 300, 200, 3), want, got;
     hr_resample_axis y = {0, 300, 120, HR_INTERP_CUBIC, true, false},
                      x = {0, 200, 90, HR_INTERP_CUBIC, true, false};
     for (int64_t give_up = -1; give_up < 300; give_up += 37) {
-        fake_codec whole = {.picture = &in}, rows = {&in, .by_rows = true, .give_up = give_up};
+        fake_codec whole = {.image = &in}, rows = {&in, .by_rows = true, .give_up = give_up};
         hr_image_program p;
         CHECK_OK(from_fake(&p, &whole, &error), error);
         CHECK_OK(hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, &error), error);
@@ -105,7 +105,7 @@ static void random_output(step *s, const hr_tensor *t)
     s->pad = rnd() % 3 == 0 ? (int32_t)extent_of(t, 'C') + 1 : 0;
 }
 
-/* A random step that the picture `t` allows. */
+/* A random step that the image `t` allows. */
 static step random_step(const hr_tensor *t)
 {
     static const hr_dtype casts[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_INT16,
@@ -231,7 +231,7 @@ static hr_status run_fused(const step *chain, int count, hr_tensor *in, coding c
                            hr_cpu_level level, hr_tensor *out, int *cuts, hr_error *error)
 {
     hr_image_program p, before;
-    fake_codec codec = {.picture = in,
+    fake_codec codec = {.image = in,
                         .by_rows = coded >= CODED_ROWS,
                         .give_up = coded == CODED_ROWS_BROKEN ? (int64_t)(rnd() % 20) : -1};
     hr_tensor held = {.data = NULL};
@@ -264,9 +264,8 @@ TEST(fused_is_unfused_on_every_level)
     for (int round = 0; round < 1500; round++) {
         hr_dtype dtype = types[rnd() % 4];
         coding coded = (coding)(rnd() % CODINGS);
-        hr_tensor in = coded != PLAIN
-                           ? picture(dtype, between(1, 60), between(1, 60), between(1, 4))
-                           : random_tensor(dtype);
+        hr_tensor in = coded != PLAIN ? image(dtype, between(1, 60), between(1, 60), between(1, 4))
+                                      : random_tensor(dtype);
         hr_tensor want = in, got;
         step chain[STEPS_MAX];
         int count = build_chain(chain, &in, &want, &error);

@@ -63,7 +63,7 @@ static inline hr_tensor tensor_make(hr_dtype dtype, const char *layout, const in
     return t;
 }
 
-static inline hr_tensor picture(hr_dtype dtype, int64_t h, int64_t w, int64_t c)
+static inline hr_tensor image(hr_dtype dtype, int64_t h, int64_t w, int64_t c)
 {
     return tensor_make(dtype, "HWC", (int64_t[]){h, w, c});
 }
@@ -185,7 +185,7 @@ static inline hr_gather_spec random_gather(bool volume)
 /* ---- coded sources ---- */
 
 typedef struct fake_codec {
-    const hr_tensor *picture;
+    const hr_tensor *image;
     hr_window last;
     int32_t calls;
     bool by_rows;    /* can be read by rows */
@@ -197,17 +197,17 @@ static inline hr_status fake_decode(void *context, hr_window window, void *dst, 
                                     hr_op_call *c, hr_error *error)
 {
     fake_codec *codec = context;
-    const int64_t *extent = codec->picture->shape.extent;
-    size_t pixel = hr_dtype_size(codec->picture->dtype) * (size_t)extent[2];
+    const int64_t *extent = codec->image->shape.extent;
+    size_t pixel = hr_dtype_size(codec->image->dtype) * (size_t)extent[2];
     (void)c;
     codec->last = window;
     codec->calls++;
     if (window.y < 0 || window.x < 0 || window.y + window.h > extent[0] ||
         window.x + window.w > extent[1])
-        return hr_fail(error, HR_STATUS_ERROR, "a window outside of the picture was asked for");
+        return hr_fail(error, HR_STATUS_ERROR, "a window outside of the image was asked for");
     for (int64_t y = 0; y < window.h; y++)
         memcpy((char *)dst + (size_t)y * stride,
-               (const char *)codec->picture->data +
+               (const char *)codec->image->data +
                    (size_t)((window.y + y) * extent[1] + window.x) * pixel,
                (size_t)window.w * pixel);
     return HR_STATUS_OK;
@@ -228,15 +228,15 @@ static inline hr_status fake_read(void *context, void *dst, size_t stride, int32
                                   hr_error *error)
 {
     fake_codec *codec = context;
-    const int64_t *extent = codec->picture->shape.extent;
-    size_t pixel = hr_dtype_size(codec->picture->dtype) * (size_t)extent[2];
+    const int64_t *extent = codec->image->shape.extent;
+    size_t pixel = hr_dtype_size(codec->image->dtype) * (size_t)extent[2];
     if (codec->row + rows > codec->last.h)
         return hr_fail(error, HR_STATUS_ERROR, "more rows than the window has");
     for (int32_t y = 0; y < rows; y++, codec->row++) {
         if (codec->row == codec->give_up)
             return HR_STATUS_NOT_FUSABLE;
         memcpy((char *)dst + (size_t)y * stride,
-               (const char *)codec->picture->data +
+               (const char *)codec->image->data +
                    (size_t)((codec->last.y + codec->row) * extent[1] + codec->last.x) * pixel,
                (size_t)codec->last.w * pixel);
     }
@@ -245,9 +245,9 @@ static inline hr_status fake_read(void *context, void *dst, size_t stride, int32
 
 static inline hr_status from_fake(hr_image_program *p, fake_codec *codec, hr_error *error)
 {
-    const int64_t *extent = codec->picture->shape.extent;
+    const int64_t *extent = codec->image->shape.extent;
     hr_image_source source = {codec, fake_decode, codec->by_rows ? fake_open : NULL, fake_read};
-    return hr_program_from_coded(p, source, codec->picture->dtype, extent[0], extent[1],
+    return hr_program_from_coded(p, source, codec->image->dtype, extent[0], extent[1],
                                  (int32_t)extent[2], error);
 }
 

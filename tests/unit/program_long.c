@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Filters of hundreds and thousands of taps give the same bytes as for a float picture, whose rows
+/* Filters of hundreds and thousands of taps give the same bytes as for a float image, whose rows
  * are filtered without a copy, and need little memory. */
 #include "program_help.h"
 
@@ -21,7 +21,7 @@ static hr_status run_fresh(const hr_image_program *p, hr_tensor *out, hr_error *
     return status;
 }
 
-/* The same picture in float. */
+/* The same image in float. */
 static hr_tensor as_floats(const hr_tensor *in)
 {
     hr_tensor out = tensor_alloc(HR_DTYPE_FLOAT, in->layout.name, in->shape.extent);
@@ -38,7 +38,7 @@ static bool finish(hr_image_program *p, hr_resample_axis y, hr_resample_axis x, 
            hr_program_flip(p, false, mirror, false, &error) == HR_STATUS_OK;
 }
 
-/* The axes of round i: whole, a region, mirrored, and a region so far outside the picture that all
+/* The axes of round i: whole, a region, mirrored, and a region so far outside the image that all
  * outputs read nearly the same rows. */
 static void axes_of(int i, const hr_tensor *in, hr_resample_axis *y, hr_resample_axis *x)
 {
@@ -63,11 +63,10 @@ TEST(sums_are_those_of_the_filter)
         hr_error error;
         hr_image_program p, q;
         hr_resample_axis y, x;
-        hr_tensor got, want,
-            in = picture(types[i / 2 % 3], between(600, 900), between(300, 900), 3);
+        hr_tensor got, want, in = image(types[i / 2 % 3], between(600, 900), between(300, 900), 3);
         hr_tensor floats = as_floats(&in);
         bool mirror = i % 5 == 4;
-        fake_codec codec = {.picture = &in, .by_rows = i % 2 == 0, .give_up = i % 7 == 6 ? 99 : -1};
+        fake_codec codec = {.image = &in, .by_rows = i % 2 == 0, .give_up = i % 7 == 6 ? 99 : -1};
         axes_of(i, &in, &y, &x);
         CHECK_OK(i % 3 < 2 ? from_fake(&p, &codec, &error)
                            : hr_program_from_tensor(&p, &in, "HWC", &error),
@@ -84,7 +83,7 @@ TEST(sums_are_those_of_the_filter)
     }
 }
 
-TEST(pictures_one_after_the_other)
+TEST(images_one_after_the_other)
 {
     hr_error error;
     hr_image_program p, q;
@@ -110,8 +109,8 @@ TEST(scratch_does_not_grow_with_the_filter)
     for (int i = 0; i < 4; i++) {
         hr_error error;
         hr_image_program p;
-        hr_tensor out, in = picture(HR_DTYPE_UINT8, 3000, 2500, 3);
-        fake_codec codec = {.picture = &in, .by_rows = true, .give_up = -1};
+        hr_tensor out, in = image(HR_DTYPE_UINT8, 3000, 2500, 3);
+        fake_codec codec = {.image = &in, .by_rows = true, .give_up = -1};
         hr_resample_axis y = {0, 3000, 4, i & 1 ? HR_INTERP_LANCZOS3 : HR_INTERP_TRIANGULAR, true};
         hr_resample_axis x = {0, 2500, 4, y.interp, true, false};
         CHECK_OK(i & 2 ? from_fake(&p, &codec, &error)
@@ -125,13 +124,13 @@ TEST(scratch_does_not_grow_with_the_filter)
     }
 }
 
-/* 60 outputs that all read nearly the same 3,000 rows of a coded picture: the rows take 22 MB. */
+/* 60 outputs that all read nearly the same 3,000 rows of a coded image: the rows take 22 MB. */
 TEST(scratch_does_not_grow_where_many_outputs_share_rows)
 {
     hr_error error;
     hr_image_program p;
-    hr_tensor out, in = picture(HR_DTYPE_UINT8, 3000, 2500, 3);
-    fake_codec codec = {.picture = &in, .by_rows = true, .give_up = -1};
+    hr_tensor out, in = image(HR_DTYPE_UINT8, 3000, 2500, 3);
+    fake_codec codec = {.image = &in, .by_rows = true, .give_up = -1};
     hr_resample_axis y = {-60000, 60000, 60, HR_INTERP_TRIANGULAR, true, false};
     hr_resample_axis x = {0, 2500, 4, HR_INTERP_TRIANGULAR, true, false};
     CHECK_OK(from_fake(&p, &codec, &error), error);

@@ -49,7 +49,7 @@ def self_test() -> None:
 def main() -> int:
     self_test()
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.c", "*.h"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.c", "*.h", "*.inc"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout
     files = [name for name in listed.split("\0") if name and (ROOT / name).is_file()]

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Makes the pages of operators from their tables, with examples that run while the pages are made."""
+"""Makes the pages of operators from their tables, with examples that run while the pages are made.
+
+    operators.py NAME...    run the examples of these operators and print their outputs
+"""
 
 from __future__ import annotations
 
 import ast
 import os
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -159,13 +163,13 @@ def example(op: schema.Operator, folder: Path) -> list[str]:
 
 def refused() -> dict[str, list[str]]:
     """Calls that an operator refuses, with what it says: from the cases of the tests, run now."""
-    from collection import ERRORS
+    from collection import ERRORS, OUR_ERRORS
     from harness import Case, Data, Engine, Failure
 
     engine = Engine("headrace")
     out: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
-    for case in ERRORS:
+    for case in [*ERRORS, *OUR_ERRORS]:
         if not isinstance(case, Case):
             continue
         arguments = ", ".join(f"{key}={value!r}" for key, value in case.args.items())
@@ -308,3 +312,14 @@ def make(folder: Path) -> None:
     finally:
         os.chdir(before)
     (folder / "index.md").write_text("\n".join(index), "utf-8")
+
+
+def main() -> None:
+    os.chdir(given.prepared())
+    for name in sys.argv[1:]:
+        for key, batch in run_example(name, calls.CALLS[name]):
+            print(f"{name}: {key}: {describe(batch)}")
+
+
+if __name__ == "__main__":
+    main()

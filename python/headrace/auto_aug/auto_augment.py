@@ -223,7 +223,16 @@ def auto_augment_image_net(
     seed: int | None = None,
 ) -> DataNode:
     """`auto_augment` with the policy "image_net"."""
-    return auto_augment(policy_name="image_net", **locals())
+    return auto_augment(
+        data,
+        "image_net",
+        shape,
+        fill_value,
+        interp_type,
+        max_translate_abs,
+        max_translate_rel,
+        seed,
+    )
 
 
 def apply_auto_augment(

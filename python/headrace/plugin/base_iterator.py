@@ -119,7 +119,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
         self._taker: Any = None  # returns batches that need no decision; see `_find_plain`
         self._take: Callable[[], Any] = _nothing
-        self._left = 0  # batches that the taker had left when they were last counted
+        self._left = 0  # batches left to the taker when it was last counted
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None  # from before the first batch
         self._prepare_first_batch = prepare_first_batch
@@ -457,7 +457,7 @@ class _DaliBaseIterator(Generic[Item]):
         return item
 
     def _look(self) -> Item:
-        """The next batch when the taker has none left; then sets up a new one."""
+        """The next batch when the taker has none; then makes a new one."""
         self._settle()
         self._taker, self._take = None, _nothing
         if self._first is None:
@@ -559,7 +559,7 @@ class _DaliBaseIterator(Generic[Item]):
 
 
 def _nothing() -> None:
-    """Stands in for `Taker.take` when there is none."""
+    """Called instead of `Taker.take` when there is no taker."""
 
 
 def _positions(outputs: Any) -> int:

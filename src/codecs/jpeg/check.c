@@ -20,7 +20,7 @@ enum {
     SCANS_MAX = 256,        /* of libjpeg's progress monitor, too (jpeg.c) */
     /* Blocks that the scans of a file may visit in all, and for each of its bytes. A visit takes up
      * to 60 ns. A progressive file of 20 scans needs at most 54 per byte, and so many only where
-     * its picture has one colour. */
+     * its image has one colour. */
     VISITS_FREE = 1 << 24,
     VISITS_PER_BYTE = 64
 };
@@ -28,16 +28,16 @@ enum {
 typedef struct component {
     uint8_t id;
     int32_t h, v;
-    int64_t blocks, coded; /* of the picture; of it, those that have data at most */
+    int64_t blocks, coded; /* of the image; of it, those that have data at most */
 } component;
 
-typedef struct picture {
+typedef struct image {
     size_t size;                        /* of the file */
     int32_t height, width, count, h, v; /* h, v: the largest factors */
     bool progressive, arithmetic;
     component component[COMPONENTS];
     int64_t pixels, blocks, visits;
-} picture;
+} image;
 
 typedef struct scan {
     int32_t count;
@@ -63,7 +63,7 @@ static hr_status check_process(int marker, const uint8_t *frame, hr_error *error
 }
 
 /* False for a frame that libjpeg refuses. */
-static bool read_frame(picture *p, const hr_jpeg_segment *s)
+static bool read_frame(image *p, const hr_jpeg_segment *s)
 {
     const uint8_t *frame = s->data;
     p->progressive = s->marker == MARKER_SOF2 || s->marker == MARKER_SOF10;
@@ -93,7 +93,7 @@ static bool read_frame(picture *p, const hr_jpeg_segment *s)
 }
 
 /* False for a scan that libjpeg refuses. */
-static bool read_scan(picture *p, const hr_jpeg_segment *s, scan *out)
+static bool read_scan(image *p, const hr_jpeg_segment *s, scan *out)
 {
     *out = (scan){0};
     if (s->size < 1 || s->data[0] < 1 || s->data[0] > COMPONENTS ||
@@ -113,7 +113,7 @@ static bool read_scan(picture *p, const hr_jpeg_segment *s, scan *out)
 }
 
 /* Adds what the scan's data can hold. */
-static void add_scan(picture *p, const scan *s, size_t data)
+static void add_scan(image *p, const scan *s, size_t data)
 {
     int64_t blocks = 0, coded, bits = 8 * (int64_t)data;
     for (int32_t i = 0; i < s->count; i++)
@@ -130,12 +130,12 @@ static void add_scan(picture *p, const scan *s, size_t data)
 }
 
 /* Whether bounds cannot be exceeded, whatever the scans are. */
-static bool is_small(const picture *p)
+static bool is_small(const image *p)
 {
     return p->pixels <= HR_IMAGE_SLACK && SCANS_MAX * p->blocks <= VISITS_FREE;
 }
 
-static hr_status settle(const picture *p, int32_t scans, int64_t *pixels, hr_error *error)
+static hr_status settle(const image *p, int32_t scans, int64_t *pixels, hr_error *error)
 {
     int64_t coded = 0;
     for (int32_t i = 0; i < p->count; i++)
@@ -155,7 +155,7 @@ static hr_status settle(const picture *p, int32_t scans, int64_t *pixels, hr_err
 
 hr_status hr_jpeg_check(const uint8_t *bytes, size_t size, int64_t *pixels, hr_error *error)
 {
-    picture p = {.size = size};
+    image p = {.size = size};
     size_t at = 2;
     int32_t scans = 0;
     *pixels = INT64_MAX;

@@ -27,7 +27,7 @@ struct hr_jpeg_reader {
     const hr_kernels *kernels;
     int32_t channels;       /* wanted */
     int32_t h, v;           /* sampling of luma against chroma */
-    int32_t across, down;   /* MCUs of the picture */
+    int32_t across, down;   /* MCUs of the image */
     int32_t left, right;    /* MCU columns wanted */
     int32_t top, bottom;    /* MCU rows wanted */
     int32_t planes;         /* components wanted */

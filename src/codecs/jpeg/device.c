@@ -333,16 +333,16 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
     return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, pinned, staging, error);
 }
 
-void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,
+void hr_jpeg_device_keep(const hr_jpeg_device_record *record, const hr_jpeg_device_entry *entries,
                          hr_cache *cache, hr_arena *arena)
 {
-    uint32_t count = hr_jpeg_device_entry_count(&picture->image);
+    uint32_t count = hr_jpeg_device_entry_count(&record->image);
     const uint8_t *old;
     size_t old_size;
     hr_jpeg_index index;
-    if (hr_jpeg_index_make(&index, picture->size, arena, NULL) != HR_STATUS_OK)
+    if (hr_jpeg_index_make(&index, record->size, arena, NULL) != HR_STATUS_OK)
         return;
-    if (hr_cache_get(cache, &picture->key, arena, &old, &old_size))
+    if (hr_cache_get(cache, &record->key, arena, &old, &old_size))
         hr_jpeg_index_unpack(&index, old, old_size);
     for (uint32_t i = 0; i < count; i++) {
         const hr_jpeg_device_entry *p = &entries[i];
@@ -356,13 +356,13 @@ void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_de
     }
     uint8_t *packed = hr_arena_alloc(arena, (size_t)index.count * HR_JPEG_PACKED, NULL);
     if (packed && index.count > index.known)
-        hr_cache_put(cache, &picture->key, packed, hr_jpeg_index_pack(&index, packed));
+        hr_cache_put(cache, &record->key, packed, hr_jpeg_index_pack(&index, packed));
 }
 
 static void bind(const hr_coded *coded, const hr_coded_memory *memory, void *record)
 {
     hr_jpeg_device_image *image = record;
-    *image = ((const hr_jpeg_device_picture *)coded->picture)->image;
+    *image = ((const hr_jpeg_device_record *)coded->record)->image;
     image->dst = memory->pixels;
     image->scan = memory->scratch;
     image->entries = memory->notes;
@@ -371,16 +371,16 @@ static void bind(const hr_coded *coded, const hr_coded_memory *memory, void *rec
 
 static void keep(const hr_coded *coded, const void *notes, hr_cache *cache, hr_arena *arena)
 {
-    hr_jpeg_device_keep(coded->picture, notes, cache, arena);
+    hr_jpeg_device_keep(coded->record, notes, cache, arena);
 }
 
-void hr_jpeg_device_coded(const hr_jpeg_device_picture *picture, hr_coded *out)
+void hr_jpeg_device_coded(const hr_jpeg_device_record *record, hr_coded *out)
 {
     static const hr_coded_decoder decoder = {"jpeg", sizeof(hr_jpeg_device_image), bind, keep};
-    const hr_jpeg_device_image *image = &picture->image;
-    size_t entries = picture->keyed ? hr_jpeg_device_entry_count(image) : 0;
+    const hr_jpeg_device_image *image = &record->image;
+    size_t entries = record->keyed ? hr_jpeg_device_entry_count(image) : 0;
     *out = (hr_coded){.decoder = &decoder,
-                      .picture = picture,
+                      .record = record,
                       .stride = image->stride,
                       .rows = image->rows,
                       .scratch = image->scan_size,

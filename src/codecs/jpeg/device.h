@@ -63,7 +63,7 @@ typedef struct hr_jpeg_device_image {
     /* In dst: the first pixel of the stored window, and the bytes from one of its rows and pixels
      * to the next. Turning swaps these or makes them negative. */
     int64_t first, step_y, step_x;
-    int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
+    int32_t window_y, window_x, window_height, window_width; /* of the stored image */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
     int32_t components, planes;       /* in the scan; needed of these: 1 or 3 */
     int32_t rgb;                      /* the components are R, G and B */
@@ -89,13 +89,13 @@ static inline uint32_t hr_jpeg_device_entry_count(const hr_jpeg_device_image *im
     return (image->subs - image->tail) / 2;
 }
 
-/* A picture for a device to decode, which may extend its index. */
-typedef struct hr_jpeg_device_picture {
+/* An image for a device to decode, which may extend its index. */
+typedef struct hr_jpeg_device_record {
     hr_jpeg_device_image image;
     size_t size; /* of the file */
     hr_hash key; /* in the cache of indices ... */
     int keyed;   /* ... if there is one */
-} hr_jpeg_device_picture;
+} hr_jpeg_device_record;
 
 struct hr_arena;
 struct hr_coded;
@@ -114,10 +114,10 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_codec_request *request,
                                  const struct hr_jpeg_index *index, int pinned, hr_staging *staging,
                                  hr_jpeg_device_image *out, hr_error *error);
-/* The picture as the executor sees it. */
-void hr_jpeg_device_coded(const hr_jpeg_device_picture *picture, struct hr_coded *out);
-/* Adds the entries of an undamaged picture (the host's copy) to the cache. */
-void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,
+/* The image as the executor sees it. */
+void hr_jpeg_device_coded(const hr_jpeg_device_record *record, struct hr_coded *out);
+/* Adds the entries of an undamaged image (the host's copy) to the cache. */
+void hr_jpeg_device_keep(const hr_jpeg_device_record *record, const hr_jpeg_device_entry *entries,
                          struct hr_cache *cache, struct hr_arena *arena);
 
 #ifdef __cplusplus

@@ -53,7 +53,7 @@ bool hr_jpeg_passes_open(hr_jpeg_markers *m, const uint8_t *bytes, size_t size);
 bool hr_jpeg_passes_next(hr_jpeg_markers *m, const uint8_t *bytes, size_t size, size_t at,
                          bool *end);
 
-/* In MCUs: the picture, and the area that a window is computed from. */
+/* In MCUs: the image, and the area that a window is computed from. */
 typedef struct hr_jpeg_area {
     int32_t across, down;
     int32_t left, right, top, bottom;

@@ -14,7 +14,7 @@ typedef struct hr_jpeg_component_coefs {
     int16_t *coef;
     uint64_t *mask;
     int32_t across;        /* blocks in a row */
-    int32_t width, height; /* blocks of the picture that contain pixels */
+    int32_t width, height; /* blocks of the image that contain pixels */
 } hr_jpeg_component_coefs;
 
 typedef struct hr_jpeg_progressive hr_jpeg_progressive;

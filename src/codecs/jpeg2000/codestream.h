@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The headers of a JPEG 2000 codestream: the size of the picture and its components, and what it
+/* The headers of a JPEG 2000 codestream: the size of the image and its components, and what it
  * takes to decode them. Names are those of ITU-T T.800. */
 #ifndef HR_CODECS_JPEG2000_CODESTREAM_H
 #define HR_CODECS_JPEG2000_CODESTREAM_H
@@ -13,7 +13,7 @@ typedef struct hr_jpeg2000_component {
     uint8_t dx, dy; /* distances of samples on the reference grid */
 } hr_jpeg2000_component;
 
-/* The SIZ segment. The picture is the area x0 .. x1, y0 .. y1 of the reference grid. */
+/* The SIZ segment. The image is the area x0 .. x1, y0 .. y1 of the reference grid. */
 typedef struct hr_jpeg2000_siz {
     uint32_t x0, y0, x1, y1;
     uint32_t tile_x0, tile_y0, tile_w, tile_h;
@@ -36,7 +36,7 @@ hr_status hr_jpeg2000_read_siz(const uint8_t *bytes, size_t size, hr_jpeg2000_si
 /* Reads the main header and the headers of all tile-parts. */
 hr_status hr_jpeg2000_read_cost(const uint8_t *bytes, size_t size, const hr_jpeg2000_siz *siz,
                                 hr_jpeg2000_cost *cost, hr_error *error);
-/* Tiles of the picture. */
+/* Tiles of the image. */
 uint64_t hr_jpeg2000_tiles(const hr_jpeg2000_siz *siz);
 
 /* The first sample of a component at or after `at` on the reference grid. */

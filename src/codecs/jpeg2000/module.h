@@ -22,7 +22,7 @@ typedef struct hr_jpeg2000_job {
     size_t size;
     uint32_t x0, y0, x1, y1; /* the area to decode, on the reference grid */
     uint32_t count;          /* components that the codestream must have */
-    bool whole;              /* the area is the whole picture */
+    bool whole;              /* the area is the whole image */
     hr_jpeg2000_plane planes[HR_JPEG2000_COMPONENTS]; /* what was decoded; for `release` */
     void *image;
     char message[160]; /* why decoding failed */

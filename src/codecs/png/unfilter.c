@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The filters of PNG. All but UP need the pixel before, so that there is one step a pixel; its
- * bytes are computed at once, as the bytes of a word or the elements of a vector. */
+/* The filters of PNG. All but UP need the previous pixel, so a row takes one step per pixel. Each
+ * step computes all bytes of its pixel at once, in a word or in a vector. */
 #include "codecs/png/unfilter.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ typedef int16_t eight __attribute__((vector_size(16)));
 #define STEP static inline __attribute__((always_inline))
 #define EACH(byte) (UINT64_MAX / 255 * (byte))
 
-/* A pixel of up to 8 bytes; those behind it are not used. */
+/* Loads a pixel of up to 8 bytes. The bytes after the pixel are loaded, too, but not used. */
 STEP uint64_t load(const uint8_t *p, size_t bpp)
 {
     uint64_t v = 0;

@@ -67,7 +67,7 @@ template <int C, int STORE> struct FixedTile {
 
     const hr_device_program *p;
     const uint32_t *taps; // from make_taps
-    picture to;
+    placed_image to;
     int y0, x0, rows, columns; // the tile's outputs, in the view
     int stride, row_bytes;     // of source rows; of the rows between the passes
     int x_taps, y_taps, y_words, width;
@@ -85,7 +85,7 @@ template <int C, int STORE> struct FixedTile {
         points = shared_points;
         const hr_device_tiles *t = &p->tiles;
         position at = position_of(p, tile);
-        to = picture_at(p, at.which, false);
+        to = image_at(p, at.which, false);
         int row = at.row, column = at.column;
         y0 = row * t->height;
         x0 = column * t->width;

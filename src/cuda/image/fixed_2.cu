@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// FIXED: pictures of 2 channels.
+// FIXED: images of 2 channels.
 #include "cuda/image/fixed_kernel.cuh"
 
 #define WORK(store) HR_IMAGE_FIXED(2, store)

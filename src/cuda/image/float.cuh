@@ -37,7 +37,7 @@ struct LoadAny {
 
 struct FloatTile {
     const hr_device_program *p;
-    picture to;
+    placed_image to;
     const uint32_t *made;      // from make_taps
     int y0, x0, rows, columns; // of the lines in progress
     int end_row;
@@ -58,7 +58,7 @@ struct FloatTile {
         p = program;
         const hr_device_tiles *t = &p->tiles;
         position at = position_of(p, tile);
-        to = picture_at(p, at.which, false);
+        to = image_at(p, at.which, false);
         y0 = at.row * t->height;
         x0 = at.column * t->width;
         end_row = HR_MIN(y0 + t->height, p->view_h);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Pixels taken from positions in the source. Positions in a row are summed up. From pictures of u8,
+// Pixels taken from positions in the source. Positions in a row are summed up. From images of u8,
 // a block makes a tile: some of its threads compute the positions of a row each. From anything
 // else, a thread makes a run of adjacent pixels.
 #ifndef HR_CUDA_IMAGE_GATHER_CUH
@@ -8,11 +8,11 @@
 
 #include "cuda/image/tile.cuh"
 
-// What all pixels of a picture have in common.
+// What all pixels of an image have in common.
 struct GatherFrame {
     const hr_gather_spec *gather;
     const hr_map *map;
-    picture to;
+    placed_image to;
     int64_t step[3]; // bytes of the source from pixel to pixel along x, y, z
     int64_t slice;
 
@@ -21,7 +21,7 @@ struct GatherFrame {
         const hr_device_gather *g = p->gather;
         gather = &g->gather;
         map = g->maps;
-        to = picture_at(p, which, false);
+        to = image_at(p, which, false);
         step[0] = (int64_t)p->channels * value_size(p->src_dtype);
         step[1] = p->src_stride;
         step[2] = g->slice_step;
@@ -108,7 +108,7 @@ struct GatherPositions {
 
 // The pixels that make a pixel, along one axis.
 struct GatherAxis {
-    int first;   // inside the picture
+    int first;   // inside the image
     bool second; // the second pixel is another one
     int outside; // bit 0: the first would be outside, bit 1: the second
     float part;  // distance from the first
@@ -188,13 +188,49 @@ template <int C, int STORE> struct GatherTile {
         return upper + (lower - upper) * part_y;
     }
 
+    // The bytes of a pixel of three channels and of the next one, in two words.
+    HR_MEMBER static void load_two(uint32_t *words, const uint8_t *at)
+    {
+        int shift = (int)((uintptr_t)at & 3);
+        const uint32_t *from = (const uint32_t *)(at - shift);
+        uint32_t middle = load_word(from + 1);
+        words[0] = shifted_word(load_word(from), middle, shift * 8);
+        words[1] = shifted_word(middle, shift == 3 ? load_word(from + 2) : 0, shift * 8);
+    }
+
+    // Whether load_two stays in the image at `offset` and one row below.
+    HR_MEMBER bool is_roomy(int64_t offset) const
+    {
+        const int64_t *in = frame.gather->in;
+        int64_t end = (in[1] - 2) * p->src_stride + in[0] * 3;
+        return offset >= 3 && offset + 12 <= end;
+    }
+
+    // Of four pixels inside the image.
+    HR_MEMBER void blend_words(uint32_t *v, const uint8_t *at, float part_x, float part_y) const
+    {
+        uint32_t upper[2], lower[2];
+        load_two(upper, at);
+        load_two(lower, at + p->src_stride);
+        channels_of(v, [&](int k) {
+            return blend(float_at(upper, k), float_at(upper, k + 3), float_at(lower, k),
+                         float_at(lower, k + 3), part_x, part_y);
+        });
+    }
+
     HR_MEMBER void pixel(uint32_t *v, int row, int column) const
     {
         const hr_gather_spec *g = frame.gather;
         GatherAxis x(positions->at[0][row][column], (int)g->in[0], g->nearest);
         GatherAxis y(positions->at[1][row][column], (int)g->in[1], g->nearest);
         bool at_edge = g->has_fill && (x.outside | y.outside);
-        const uint8_t *a = frame.to.src + y.first * p->src_stride + x.first * frame.step[0];
+        int64_t offset = y.first * p->src_stride + x.first * frame.step[0];
+        const uint8_t *a = frame.to.src + offset;
+        if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
+            if (!g->nearest && !at_edge && x.second && y.second && is_roomy(offset)) {
+                blend_words(v, a, x.part, y.part);
+                return;
+            }
         const uint8_t *b = a + (x.second ? frame.step[0] : 0);
         const uint8_t *c = a + (y.second ? p->src_stride : 0), *d = c + (b - a);
         float fill = g->fill;

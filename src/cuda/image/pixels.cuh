@@ -64,7 +64,7 @@ HR_SHARED int picked_column(const hr_device_program *p, int x)
     return taps_start(&p->x, p->view_x + x) - p->need_x;
 }
 
-HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, int y, int x)
+HR_SHARED const uint8_t *picked(const hr_device_program *p, const placed_image *to, int y, int x)
 {
     return to->src + picked_row(p, y) * p->src_stride +
            (int64_t)picked_column(p, x) * p->channels * value_size(p->src_dtype);
@@ -74,7 +74,7 @@ HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, i
 HR_SHARED void pick_pixels(const hr_device_program *p, int tile, int thread, int threads)
 {
     position at = position_of(p, tile);
-    picture to = picture_at(p, at.which, false);
+    placed_image to = image_at(p, at.which, false);
     int64_t first = (int64_t)at.row * HR_DEVICE_PIXELS + thread, pixels = (int64_t)p->view_h;
     int64_t end = HR_MIN(first - thread + HR_DEVICE_PIXELS, pixels * p->view_w);
     int size = value_size(p->dtype);
@@ -107,14 +107,14 @@ template <int C, int STORE> struct PickFours {
     };
 
     const hr_device_program *p;
-    const picture to;
+    const placed_image to;
     Store store;
     Points<WIDE> points;
     int64_t next_y, next_x; // bytes of the output
     int64_t before, after;  // readable bytes of the source
     Order order;
 
-    HR_MEMBER PickFours(const hr_device_program *program, const picture &of, const uint32_t *shared)
+    HR_MEMBER PickFours(const hr_device_program *program, const placed_image &of, const uint32_t *shared)
         : p(program), to(of), store(program, of.plane), points(program, shared)
     {
         int size = store.size();
@@ -576,7 +576,7 @@ HR_SHARED void pick_fours(const hr_device_program *p, int tile, const uint32_t *
                           int threads, const Ready &ready)
 {
     position at = position_of(p, tile);
-    picture to = picture_at(p, at.which, false);
+    placed_image to = image_at(p, at.which, false);
     PickFours<C, STORE>(p, to, points).run(at.row, thread, threads, ready);
 }
 
@@ -602,7 +602,7 @@ HR_SHARED void pick_tile(const hr_device_program *p, int tile, const uint32_t *p
 }
 
 // Fills the pixel if it is outside the source or in an added plane.
-HR_SHARED void fill_pixel(const hr_device_program *p, const picture *to, int oy, int ox)
+HR_SHARED void fill_pixel(const hr_device_program *p, const placed_image *to, int oy, int ox)
 {
     int y = (p->mirror_y ? p->window_h - 1 - oy : oy) - p->inside_y;
     int x = (p->mirror_x ? p->window_w - 1 - ox : ox) - p->inside_x;
@@ -621,7 +621,7 @@ HR_SHARED void fill_tile(const hr_device_program *p, int tile, int thread, int t
 {
     int64_t end = (int64_t)p->window_h * p->window_w;
     int tiles = (int)(HR_DIVIDE_UP(end, HR_DEVICE_PIXELS)), which = tile / tiles;
-    picture to = picture_at(p, which, true);
+    placed_image to = image_at(p, which, true);
     int64_t first = (int64_t)(tile - which * tiles) * HR_DEVICE_PIXELS;
     for (int i = thread; i < HR_DEVICE_PIXELS && first + i < end; i += threads) {
         int x, y = (int)divide(first + i, p->window_w, &x);

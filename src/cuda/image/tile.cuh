@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Shared by all kernels of image programs: finds the picture and tile that a block works on, and
+// Shared by all kernels of image programs: finds the image and tile that a block works on, and
 // converts and stores pixels.
 #ifndef HR_CUDA_IMAGE_TILE_CUH
 #define HR_CUDA_IMAGE_TILE_CUH
@@ -10,18 +10,18 @@
 #include "cuda/image/value.cuh"
 #include "image/device.h"
 
-typedef struct picture {
+typedef struct placed_image {
     const uint8_t *src; // the first pixel needed
     uint8_t *dst;       // its first output
     int plane;          // index of an outer C, for mean and fill, or of the frame; otherwise 0
     bool added;         // a plane that the source does not have
-} picture;
+} placed_image;
 
-// Picture `i` of the output (`filled`) or of the source.
-HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
+// Image `i` of the output (`filled`) or of the source.
+HR_SHARED placed_image image_at(const hr_device_program *p, int i, bool filled)
 {
     int64_t from = p->src_offset, to = 0;
-    picture out = {(const uint8_t *)p->src + from, (uint8_t *)p->dst, 0, false};
+    placed_image out = {(const uint8_t *)p->src + from, (uint8_t *)p->dst, 0, false};
     if (p->outer_count == 0)
         return out;
     for (int o = p->outer_count - 1; o >= 0; o--) {
@@ -40,7 +40,7 @@ HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
     return out;
 }
 
-// A tile's picture, and its position among the picture's tiles.
+// A tile's image, and its position among the image's tiles.
 typedef struct position {
     int which, row, column;
 } position;
@@ -59,7 +59,7 @@ HR_SHARED position position_of(const hr_device_program *p, int tile)
     return at;
 }
 
-// The offset of output (y, x) of the view, in elements from the picture's first.
+// The offset of output (y, x) of the view, in elements from the image's first.
 HR_SHARED int64_t view_offset(const hr_device_program *p, int y, int x)
 {
     int oy = p->inside_y + y, ox = p->inside_x + x;

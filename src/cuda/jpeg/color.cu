@@ -25,7 +25,7 @@ HR_JPEG_HD bool swapped(const hr_jpeg_device_image *image)
     return image->step_y == image->channels || image->step_y == -image->channels;
 }
 
-// Rows of groups. Those of a swapped picture are processed in bundles, so that threads which work
+// Rows of groups. Those of a swapped image are processed in bundles, so that threads which work
 // at the same time write pixels that are next to each other.
 HR_JPEG_HD uint32_t lines_of(const hr_jpeg_device_image *image)
 {
@@ -35,7 +35,7 @@ HR_JPEG_HD uint32_t lines_of(const hr_jpeg_device_image *image)
 
 // One component: the samples of the window's MCUs.
 struct plane {
-    const uint8_t *samples; // address of the picture's first sample, which need not be stored
+    const uint8_t *samples; // address of the image's first sample, which need not be stored
     uint32_t stride;
     int width, height; // of the whole component
 

@@ -50,7 +50,7 @@ struct record {
             at[n] = place;
     }
 
-    // A sample of a channel, or silence before and after the input. i: of all channels.
+    // Sample i of the input, counted over all channels. Outside the input, the signal is 0.
     HR_DEVICE float load(int64_t i) const
     {
         if (i < 0 || i >= frames * channels)

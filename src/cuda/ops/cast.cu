@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// cast and cast_like, of tensors that are not pictures. Types of at most 4 bytes: 16 elements per
+// cast and cast_like, of tensors that are not images. Types of at most 4 bytes: 16 elements per
 // thread.
 #include "cuda/ops/cast.cuh"
 #include "core/dtype.h"

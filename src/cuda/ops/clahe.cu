@@ -14,7 +14,7 @@ namespace
 constexpr int LEVELS = HR_CLAHE_LEVELS;
 constexpr int LANES = 8; // counters of one value: one for every 32 threads
 
-struct picture {
+struct image {
     hr_clahe_grid grid;
     const uint8_t *src;
     uint8_t *dst;
@@ -41,7 +41,7 @@ HR_DEVICE uint32_t share(uint32_t excess, uint32_t v)
     return excess / LEVELS + (v % step == 0 && v / step < rest ? 1 : 0);
 }
 
-struct make_tables : picture {
+struct make_tables : image {
     HR_DEVICE static constexpr int phases()
     {
         return 5;
@@ -94,7 +94,7 @@ struct make_tables : picture {
     }
 };
 
-struct blend : picture {
+struct blend : image {
     HR_DEVICE void element(int64_t i) const
     {
         float right, down;
@@ -125,7 +125,7 @@ struct blend : picture {
 static_assert(op::THREADS == LEVELS, "a thread has one value");
 
 // Without its address, which `tables` is the offset of.
-void make(picture *p, const hr_op_call *c, const hr_lab_tables *lab)
+void make(image *p, const hr_op_call *c, const hr_lab_tables *lab)
 {
     const hr_clahe_args *args = (const hr_clahe_args *)c->args;
     const int64_t *extent = c->in[0].shape.extent;
@@ -142,7 +142,7 @@ void make(picture *p, const hr_op_call *c, const hr_lab_tables *lab)
 }
 
 // Tables of a part of the batch; the next part overwrites them.
-hr_status find_room(hr_cuda_launch *l, const picture *p, int32_t n, size_t *most, char **room,
+hr_status find_room(hr_cuda_launch *l, const image *p, int32_t n, size_t *most, char **room,
                     hr_error *error)
 {
     size_t all = 0, one = 1;
@@ -165,8 +165,8 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     size_t most, used = 0;
     char *room;
     HR_TRY(staging->constant(staging, calls[0].state, sizeof(hr_lab_tables), &lab, error));
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(picture), &records, error));
-    picture *p = (picture *)records.host;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(image), &records, error));
+    image *p = (image *)records.host;
     for (int32_t i = 0; i < n; i++)
         make(&p[i], &calls[i], (const hr_lab_tables *)lab);
     HR_TRY(find_room(l, p, n, &most, &room, error));
@@ -180,7 +180,7 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     for (int32_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && p[to].tables > p[to - 1].tables;)
             to++;
-        hr_staged part = {p + from, (char *)records.device + (size_t)from * sizeof(picture)};
+        hr_staged part = {p + from, (char *)records.device + (size_t)from * sizeof(image)};
         HR_TRY(op::launch_blocks<make_tables>(l, part, to - from, error));
         HR_TRY(op::launch<blend>(l, part, to - from, error));
     }

@@ -13,7 +13,7 @@ HR_DEVICE int distance(int a, int b)
     return a > b ? a - b : b - a;
 }
 
-// A pixel of a picture and its neighbours; those outside are reflected.
+// A pixel of an image and its neighbours; those outside are reflected.
 struct place {
     const char *src;
     int64_t height, width, y, x;

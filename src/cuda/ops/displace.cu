@@ -28,7 +28,7 @@ struct displace_record {
             *at = v;
     }
 
-    // Sets channels from the four pixels around (x, y), or from the fill outside of the picture.
+    // Sets channels from the four pixels around (x, y), or from the fill outside of the image.
     template <typename T, int C> HR_DEVICE void blend(T *to, float x, float y, int channels) const
     {
         int width = (int)m.gather.in[0], height = (int)m.gather.in[1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// equalize: blocks count the values of a piece of a picture in shared memory and add up their
+// equalize: blocks count the values of a piece of an image in shared memory and add up their
 // counts; then tables are made of these, and blocks take the pieces through the tables.
 #include "ops/color/equalize.h"
 #include "cuda/ops/op.cuh"
@@ -12,30 +12,30 @@ constexpr int LEVELS = HR_EQUALIZE_LEVELS;
 constexpr int GROUP = 4;        // channels at a time
 constexpr int PIECE = 64 << 10; // pixels, at most
 
-// Consecutive pictures of one sample.
+// Consecutive images of one sample.
 struct part {
     const uint8_t *src;
     uint8_t *dst;
-    uint32_t *counts; // one row of LEVELS per picture and channel
+    uint32_t *counts; // one row of LEVELS per image and channel
     uint8_t *tables;
     int64_t count; // of all counters
     int64_t pixels;
     int32_t channels, groups, pieces, tiles;
 };
 
-// The work of a block: a piece of up to GROUP channels of a picture.
+// What one thread block works on: a range of pixels, in up to GROUP channels of one image.
 struct piece {
     int64_t row, first, end, at; // row: of counters; at: of channel 0 of pixel `first`
     int32_t channels;
 
     HR_DEVICE piece(const part &p, int tile)
     {
-        int which = tile / p.pieces, picture = which / p.groups;
-        int channel = (which - picture * p.groups) * GROUP;
+        int which = tile / p.pieces, image = which / p.groups;
+        int channel = (which - image * p.groups) * GROUP;
         first = (int64_t)(tile - which * p.pieces) * PIECE;
         end = HR_MIN(first + PIECE, p.pixels);
-        row = (int64_t)picture * p.channels + channel;
-        at = ((int64_t)picture * p.pixels + first) * p.channels + channel;
+        row = (int64_t)image * p.channels + channel;
+        at = ((int64_t)image * p.pixels + first) * p.channels + channel;
         channels = HR_MIN(p.channels - channel, GROUP);
     }
 };
@@ -166,7 +166,7 @@ size_t rows_of(const hr_op_call *c)
     return memo(c)->pixels > 0 ? memo(c)->outer * memo(c)->channels : 0;
 }
 
-// As many pictures as fit: those of a batch, or of a part of it if the batch has many small ones.
+// Finds memory for the counters of as many images as fit: all of the batch, or a part of it.
 hr_status find_room(room *to, hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
                     hr_error *error)
 {
@@ -182,9 +182,9 @@ hr_status find_room(room *to, hr_cuda_launch *l, const hr_op_call *calls, int32_
     return HR_STATUS_OK;
 }
 
-// `pictures` of a call from `first` on, with the counters from row `used` on.
+// `images` of a call from `first` on, with the counters from row `used` on.
 void part_make(part *p, const hr_op_call *c, const room *r, size_t used, size_t first,
-               size_t pictures)
+               size_t images)
 {
     const hr_equalize *m = memo(c);
     size_t at = first * m->pixels * m->channels;
@@ -192,12 +192,12 @@ void part_make(part *p, const hr_op_call *c, const room *r, size_t used, size_t 
     p->dst = (uint8_t *)c->out[0].data + at;
     p->counts = (uint32_t *)r->memory + used * LEVELS;
     p->tables = (uint8_t *)r->memory + (r->rows * sizeof(uint32_t) + used) * LEVELS;
-    p->count = (int64_t)(pictures * m->channels * LEVELS);
+    p->count = (int64_t)(images * m->channels * LEVELS);
     p->pixels = (int64_t)m->pixels;
     p->channels = (int32_t)m->channels;
     p->groups = (int32_t)HR_DIVIDE_UP(m->channels, GROUP);
     p->pieces = (int32_t)HR_DIVIDE_UP(m->pixels, PIECE);
-    p->tiles = (int32_t)pictures * p->groups * p->pieces;
+    p->tiles = (int32_t)images * p->groups * p->pieces;
 }
 
 hr_status launch_parts(hr_cuda_launch *l, hr_staged parts, int32_t n, hr_error *error)
@@ -208,19 +208,19 @@ hr_status launch_parts(hr_cuda_launch *l, hr_staged parts, int32_t n, hr_error *
     return op::launch_blocks<map_values>(l, parts, n, error);
 }
 
-// Adds the parts of call i until the room is full; `*picture` is the next one.
+// Adds the parts of call i until the room is full; `*image` is the next one.
 int32_t add_parts(part *to, const hr_op_call *calls, int32_t n, const room *r, int32_t *i,
-                  size_t *picture)
+                  size_t *image)
 {
     int32_t count = 0;
-    for (size_t used = 0; *i < n; (*i)++, *picture = 0) {
-        size_t left = memo(&calls[*i])->outer - *picture, channels = memo(&calls[*i])->channels;
+    for (size_t used = 0; *i < n; (*i)++, *image = 0) {
+        size_t left = memo(&calls[*i])->outer - *image, channels = memo(&calls[*i])->channels;
         if (rows_of(&calls[*i]) == 0)
             continue;
         size_t fit = HR_MIN((r->rows - used) / channels, left);
         if (fit > 0)
-            part_make(to + count++, &calls[*i], r, used, *picture, fit);
-        *picture += fit;
+            part_make(to + count++, &calls[*i], r, used, *image, fit);
+        *image += fit;
         used += fit * channels;
         if (fit < left)
             return count;
@@ -232,12 +232,12 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
 {
     room r;
     int32_t i = 0;
-    size_t picture = 0;
+    size_t image = 0;
     HR_TRY(find_room(&r, l, calls, n, error));
     while (i < n) {
         hr_staged parts;
         HR_TRY(staging->alloc(staging, (size_t)(n - i) * sizeof(part), &parts, error));
-        int32_t count = add_parts((part *)parts.host, calls, n, &r, &i, &picture);
+        int32_t count = add_parts((part *)parts.host, calls, n, &r, &i, &image);
         HR_TRY(staging->flush(staging, error));
         HR_TRY(launch_parts(l, parts, count, error));
     }

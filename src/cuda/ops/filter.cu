@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// filter: a block makes a tile of a picture from floats in shared memory. Filters that are too
+// filter: a block makes a tile of an image from floats in shared memory. Filters that are too
 // large for that take one thread per element. Sums are those of kernels/resample_f32.c.
 #include "ops/filter/filter.h"
 #include "cuda/image/value.cuh"
@@ -29,17 +29,17 @@ struct record {
         return fill ? value_to_float(value_load(fill, value_size(from)), from) : 0.0f;
     }
 
-    HR_DEVICE const float *weights_of(int64_t picture) const
+    HR_DEVICE const float *weights_of(int64_t image) const
     {
-        return filter + (m.filters ? picture / (int64_t)m.per_frame * m.rows * m.columns : 0);
+        return filter + (m.filters ? image / (int64_t)m.per_frame * m.rows * m.columns : 0);
     }
 
-    HR_DEVICE hr_anchor anchor_of(int64_t picture) const
+    HR_DEVICE hr_anchor anchor_of(int64_t image) const
     {
-        return m.anchors[m.anchor_count == 1 ? 0 : picture / (int64_t)m.per_frame];
+        return m.anchors[m.anchor_count == 1 ? 0 : image / (int64_t)m.per_frame];
     }
 
-    // The offset in its row of element `e` of a row of the padded picture; -1: the fill value.
+    // The offset in its row of element `e` of a row of the padded image; -1: the fill value.
     HR_DEVICE int64_t column_of(int64_t e, const hr_anchor &anchor) const
     {
         int64_t c = op::digit(&e, m.channels);
@@ -47,9 +47,9 @@ struct record {
         return x < 0 ? -1 : x * m.channels + c;
     }
 
-    HR_DEVICE const char *row_at(int64_t picture, int64_t y) const
+    HR_DEVICE const char *row_at(int64_t image, int64_t y) const
     {
-        return src + (picture * m.height + y) * m.width * m.channels * value_size(from);
+        return src + (image * m.height + y) * m.width * m.channels * value_size(from);
     }
 };
 
@@ -73,9 +73,9 @@ HR_DEVICE uint64_t stored_as(float v, int to)
 struct single : record {
     HR_DEVICE void element(int64_t i) const
     {
-        int64_t picture = i, e = op::digit(&picture, row), y = op::digit(&picture, m.out_height);
-        const float *weight = weights_of(picture);
-        const hr_anchor anchor = anchor_of(picture);
+        int64_t image = i, e = op::digit(&image, row), y = op::digit(&image, m.out_height);
+        const float *weight = weights_of(image);
+        const hr_anchor anchor = anchor_of(image);
         int size = value_size(from);
         float sum = -0.0f, outside = fill_value();
         for (int32_t r = 0; r < m.rows; r++) {
@@ -84,7 +84,7 @@ struct single : record {
                 int64_t at = line < 0 ? -1 : column_of(e + k * m.channels, anchor);
                 float v = outside;
                 if (at >= 0)
-                    v = value_to_float(value_load(row_at(picture, line) + at * size, size), from);
+                    v = value_to_float(value_load(row_at(image, line) + at * size, size), from);
                 sum += *weight++ * v;
             }
         }
@@ -101,22 +101,22 @@ struct tiled : record {
         float window[LINES][PITCH], weights[WEIGHTS];
     };
 
-    // The tile's picture and first output.
+    // The tile's image and first output.
     struct place {
-        int64_t picture, y, e;
+        int64_t image, y, e;
     };
 
     HR_DEVICE place place_of(int tile) const
     {
-        int at = tile / across, picture = at / down;
-        return {picture, (int64_t)(at - picture * down) * HIGH,
+        int at = tile / across, image = at / down;
+        return {image, (int64_t)(at - image * down) * HIGH,
                 (int64_t)(tile - at * across) * WIDE};
     }
 
     template <typename T>
     HR_DEVICE void load_window(const place &p, Shared *shared, int thread) const
     {
-        const hr_anchor anchor = anchor_of(p.picture);
+        const hr_anchor anchor = anchor_of(p.image);
         int n = (int)HR_MIN(row - p.e, WIDE) + (m.columns - 1) * (int)m.channels;
         int lines = (int)HR_MIN(m.out_height - p.y, HIGH) + m.rows - 1;
         float outside = fill_value();
@@ -125,7 +125,7 @@ struct tiled : record {
             HR_UNROLL_FOUR
             for (int r = 0; r < lines; r++) {
                 int64_t y = border_index(p.y + r - anchor.row, m.height, m.border);
-                const T *line = (const T *)row_at(p.picture, HR_MAX(y, 0));
+                const T *line = (const T *)row_at(p.image, HR_MAX(y, 0));
                 shared->window[r][i] = y < 0 || at < 0 ? outside : (float)line[at];
             }
         }
@@ -133,7 +133,7 @@ struct tiled : record {
 
     HR_DEVICE void load(const place &p, Shared *shared, int thread) const
     {
-        const float *weights = weights_of(p.picture);
+        const float *weights = weights_of(p.image);
         for (int i = thread; i < m.rows * m.columns; i += op::THREADS)
             shared->weights[i] = weights[i];
         if (from == HR_DTYPE_UINT8)
@@ -149,7 +149,7 @@ struct tiled : record {
     template <typename T, int TO>
     HR_DEVICE void store(const place &p, const float *sum, int thread) const
     {
-        T *out = (T *)dst + (p.picture * m.out_height + p.y) * row + p.e + thread;
+        T *out = (T *)dst + (p.image * m.out_height + p.y) * row + p.e + thread;
         HR_UNROLL
         for (int y = 0; y < HIGH; y++)
             if (p.y + y < m.out_height)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// jpeg_compression_distortion: one thread transforms a block of samples, quantises it and
-// transforms it back; then one thread per pixel doubles the chroma and mixes the colours.
+// jpeg_compression_distortion: one thread makes the samples of 2 x 2 pixels; then a thread
+// transforms a block of samples in place, quantises it and transforms it back; then one thread per
+// pixel doubles the chroma and mixes the colours.
 #include "ops/image/jpeg_distortion.h"
 #include "cuda/ops/op.cuh"
 #include "kernels/jpeg_shared.h"
@@ -50,27 +51,34 @@ struct part {
     }
 };
 
+// Pixels beyond the edges repeat the last one.
+struct split : part {
+    HR_DEVICE void element(int64_t i) const
+    {
+        int64_t frame = i, k = op::digit(&frame, 64 * blocks(1));
+        int32_t x = (int32_t)op::digit(&k, 8 * across(1)), y = (int32_t)k, last = (height - 1) / 2;
+        int32_t stride = 8 * across(0), luma[4], blue = 0, red = 0;
+        HR_UNROLL
+        for (int n = 0; n < 4; n++) {
+            int64_t row = HR_MIN(2 * HR_MIN(y, last) + n / 2, height - 1);
+            int64_t at = (frame * height + row) * width + HR_MIN(2 * x + n % 2, width - 1);
+            const uint8_t *p = src + 3 * at;
+            luma[n] = hr_jpeg_luma(p[0], p[1], p[2]);
+            blue += hr_jpeg_blue(p[0], p[1], p[2]);
+            red += hr_jpeg_red(p[0], p[1], p[2]);
+        }
+        plane(frame, 1)[(int64_t)y * 8 * across(1) + x] = (uint8_t)((blue + 1 + (x & 1)) >> 2);
+        plane(frame, 2)[(int64_t)y * 8 * across(1) + x] = (uint8_t)((red + 1 + (x & 1)) >> 2);
+        if (2 * x >= stride || 2 * y >= 8 * down(0))
+            return;
+        uint8_t *to = plane(frame, 0) + (int64_t)2 * y * stride + 2 * x;
+        int32_t upper = luma[0] | luma[1] << 8, lower = luma[2] | luma[3] << 8;
+        *(uint16_t *)to = (uint16_t)(y > last ? lower : upper); // lower: the last row
+        *(uint16_t *)(to + stride) = (uint16_t)lower;
+    }
+};
+
 struct distort : part {
-    // Component `c` of a pixel; those beyond the edges repeat the last one.
-    HR_DEVICE int32_t colour(const uint8_t *frame, int c, int32_t y, int32_t x) const
-    {
-        const uint8_t *p =
-            frame + 3 * ((int64_t)HR_MIN(y, height - 1) * width + HR_MIN(x, width - 1));
-        return c == 0   ? hr_jpeg_luma(p[0], p[1], p[2])
-               : c == 1 ? hr_jpeg_blue(p[0], p[1], p[2])
-                        : hr_jpeg_red(p[0], p[1], p[2]);
-    }
-
-    HR_DEVICE int32_t sample(const uint8_t *frame, int c, int32_t y, int32_t x) const
-    {
-        if (c == 0)
-            return colour(frame, c, y, x);
-        y = 2 * HR_MIN(y, (height - 1) / 2);
-        int32_t sum = colour(frame, c, y, 2 * x) + colour(frame, c, y, 2 * x + 1) +
-                      colour(frame, c, y + 1, 2 * x) + colour(frame, c, y + 1, 2 * x + 1);
-        return (sum + 1 + (x & 1)) >> 2;
-    }
-
     // A column of the block: the second dimension there and the first one back.
     HR_DEVICE void column(int32_t *x, const table *t, int c) const
     {
@@ -93,38 +101,53 @@ struct distort : part {
             x[8 * r + c] = v[r];
     }
 
+    // Eight samples, at an address that is a multiple of 8.
+    HR_DEVICE static void load(int32_t *to, const uint8_t *at)
+    {
+        const uint2 words = *(const uint2 *)at;
+        HR_UNROLL
+        for (int k = 0; k < 8; k++)
+            to[k] = (int32_t)((k < 4 ? words.x : words.y) >> k % 4 * 8 & 255) - CENTER;
+    }
+
+    HR_DEVICE static void store(uint8_t *at, const int32_t *v)
+    {
+        uint32_t words[2] = {};
+        HR_UNROLL
+        for (int k = 0; k < 8; k++)
+            words[k / 4] |= (uint32_t)(HR_MAX(-CENTER, HR_MIN(v[k], CENTER - 1)) + CENTER)
+                            << k % 4 * 8;
+        *(uint2 *)at = make_uint2(words[0], words[1]);
+    }
+
     HR_DEVICE void element(int64_t i) const
     {
         int64_t frame = i, k = op::digit(&frame, frame_blocks());
         int c = k < blocks(0) ? 0 : k < blocks(0) + blocks(1) ? 1 : 2;
         k -= c == 0 ? 0 : blocks(0) + (c - 1) * blocks(1);
         int32_t left = 8 * (int32_t)op::digit(&k, across(c)), top = 8 * (int32_t)k, x[64];
-        const uint8_t *from = src + frame * 3 * height * width;
+        int32_t stride = 8 * across(c);
+        uint8_t *block = plane(frame, c) + (int64_t)top * stride + left;
         HR_UNROLL
         for (int r = 0; r < 8; r++) {
-            HR_UNROLL
-            for (int col = 0; col < 8; col++)
-                x[8 * r + col] = sample(from, c, top + r, left + col) - CENTER;
+            load(x + 8 * r, block + r * stride);
             hr_jpeg_fdct_1d(x + 8 * r, false);
         }
         HR_UNROLL
         for (int col = 0; col < 8; col++)
             column(x, &tables[c > 0], col);
-        uint8_t *to = plane(frame, c) + (int64_t)top * 8 * across(c) + left;
         HR_UNROLL
-        for (int r = 0; r < 8; r++, to += 8 * across(c)) {
+        for (int r = 0; r < 8; r++) {
             int32_t *v = x + 8 * r;
             hr_jpeg_idct_1d(v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7,
                             CONST_BITS + PASS1_BITS + 3);
-            HR_UNROLL
-            for (int col = 0; col < 8; col++)
-                to[col] = (uint8_t)(HR_MAX(-CENTER, HR_MIN(v[col], CENTER - 1)) + CENTER);
+            store(block + r * stride, v);
         }
     }
 };
 
 struct mix : part {
-    // A mean of the two nearest rows and columns, weighted 3 to 1; in the narrowest pictures, the
+    // A mean of the two nearest rows and columns, weighted 3 to 1; in the narrowest images, the
     // nearest sample.
     HR_DEVICE int32_t chroma(int64_t frame, int c, int32_t y, int32_t x) const
     {
@@ -176,11 +199,16 @@ int64_t frames_of(const hr_op_call *c)
     return op::count(&c->in[0]) == 0 ? 0 : c->in[0].shape.ndim == 4 ? c->in[0].shape.extent[0] : 1;
 }
 
-int64_t frame_bytes(const hr_op_call *c)
+// Blocks of `size` x `size` pixels in a frame.
+int64_t blocks_of(const hr_op_call *c, int64_t size)
 {
     const int64_t *extent = c->in[0].shape.extent + c->in[0].shape.ndim - 3;
-    int64_t luma = HR_DIVIDE_UP(extent[0], 8) * HR_DIVIDE_UP(extent[1], 8);
-    return 64 * (luma + 2 * HR_DIVIDE_UP(extent[0], 16) * HR_DIVIDE_UP(extent[1], 16));
+    return HR_DIVIDE_UP(extent[0], size) * HR_DIVIDE_UP(extent[1], size);
+}
+
+int64_t frame_bytes(const hr_op_call *c)
+{
+    return 64 * (blocks_of(c, 8) + 2 * blocks_of(c, 16));
 }
 
 int64_t scratch_of(const hr_op_call *c)
@@ -207,19 +235,23 @@ part part_make(const hr_op_call *c, uint8_t *planes)
 hr_status run_group(hr_cuda_launch *l, const hr_op_call *calls, int32_t n, uint8_t *planes,
                     hr_staging *staging, hr_error *error)
 {
-    hr_staged blocks, pixels;
+    hr_staged samples, blocks, pixels;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(split), &samples, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(distort), &blocks, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(mix), &pixels, error));
     for (int32_t i = 0; i < n; i++) {
         part p = part_make(&calls[i], planes);
         planes += scratch_of(&calls[i]);
+        p.count = frames_of(&calls[i]) * 64 * blocks_of(&calls[i], 16);
+        (part &)((split *)samples.host)[i] = p;
         p.count = scratch_of(&calls[i]) / 64;
         (part &)((distort *)blocks.host)[i] = p;
         p.count = op::count(&calls[i].in[0]) / 3;
         (part &)((mix *)pixels.host)[i] = p;
     }
     HR_TRY(staging->flush(staging, error));
-    HR_TRY((op::launch<distort, 1>(l, blocks, n, error)));
+    HR_TRY(op::launch<split>(l, samples, n, error));
+    HR_TRY((op::launch<distort, 1, 2>(l, blocks, n, error)));
     return op::launch<mix>(l, pixels, n, error);
 }
 

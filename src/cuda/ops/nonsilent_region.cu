@@ -13,6 +13,29 @@ namespace
 {
 
 constexpr int64_t EXACT = 4096; // elements of an interval whose means are exact in any case
+constexpr int AHEAD = 16;       // elements that are loaded before the first is added
+
+// The squares of elements i .. i + AHEAD - 1. Sums depend on those before, so a load for each would
+// be most of the time.
+HR_DEVICE void load_squares(float *to, const float *in, int64_t n, int64_t i)
+{
+    if (i >= 0 && i + AHEAD <= n) {
+        HR_UNROLL
+        for (int k = 0; k < AHEAD; k++)
+            to[k] = in[i + k];
+    } else {
+        HR_UNROLL_NOT
+        for (int k = 0; k < AHEAD; k++) { // no index that is not a constant
+            HR_UNROLL
+            for (int e = 1; e < AHEAD; e++)
+                to[e - 1] = to[e];
+            to[AHEAD - 1] = i + k >= 0 && i + k < n ? in[i + k] : 0.0f;
+        }
+    }
+    HR_UNROLL
+    for (int k = 0; k < AHEAD; k++)
+        to[k] *= to[k];
+}
 
 // Of a sample, in scratch memory.
 struct found {
@@ -54,11 +77,24 @@ struct signal {
     template <typename Visit> HR_DEVICE void float_means(int64_t from, const Visit &visit) const
     {
         const float *in = (const float *)src;
-        float sum = nonsilent_sum(in, n, from, window);
+        const int64_t end = HR_MIN(from + interval, n);
+        float sum = 0.0f, next[AHEAD] = {}, before[AHEAD] = {};
+        for (int64_t i = from - window + 1; i <= from; i += AHEAD) { // nonsilent_sum
+            load_squares(next, in, n, i);
+            HR_UNROLL
+            for (int k = 0; k < AHEAD; k++)
+                sum = i + k <= from ? sum + next[k] : sum;
+        }
         visit(from, sum * factor);
-        for (int64_t i = from + 1; i < HR_MIN(from + interval, n); i++) {
-            sum = nonsilent_next(sum, in, n, i, window);
-            visit(i, sum * factor);
+        for (int64_t i = from + 1; i < end; i += AHEAD) { // nonsilent_next
+            load_squares(next, in, n, i);
+            load_squares(before, in, n, i - window);
+            HR_UNROLL
+            for (int k = 0; k < AHEAD; k++) {
+                sum = (sum - before[k]) + next[k];
+                if (i + k < end)
+                    visit(i + k, sum * factor);
+            }
         }
     }
 

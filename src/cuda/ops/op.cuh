@@ -42,8 +42,8 @@ constexpr int EACH = 4;
 
 #if defined(__CUDACC__)
 // __restrict__: records do not change, so their fields stay in registers while elements are stored.
-template <typename Record, int per>
-__global__ void __launch_bounds__(THREADS)
+template <typename Record, int per, int blocks>
+__global__ void __launch_bounds__(THREADS, blocks)
     each(const Record *__restrict__ records, const __grid_constant__ tiles::Share share)
 {
     int tile, r = tiles::find(share, &tile);
@@ -91,15 +91,16 @@ hr_status launch_tiles(hr_cuda_launch *l, void (*kernel)(const Record *, const t
 #endif
 
 // Processes elements 0 .. count - 1 of every record. A thread processes `per` of them, if there are
-// that many.
-template <typename Record, int per = EACH>
+// that many. `blocks`: for how many per multiprocessor there must be registers; 0: the compiler
+// decides.
+template <typename Record, int per = EACH, int blocks = 0>
 hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
 {
     const Record *at = (const Record *)records.device;
 #if defined(__CUDACC__)
     const Record *host = (const Record *)records.host;
     return launch_tiles(
-        l, each<Record, per>, at, n,
+        l, each<Record, per, blocks>, at, n,
         [=](int32_t i) { return HR_DIVIDE_UP(host[i].count, THREADS * per); }, error);
 #else
     return hr_cuda_queue(
@@ -187,13 +188,13 @@ hr_status stage(hr_op_call *calls, int32_t n, hr_staging *staging, Make make, hr
     return staging->flush(staging, error);
 }
 
-template <typename Record, typename Make>
+template <typename Record, int blocks = 0, typename Make>
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, Make make,
               hr_error *error)
 {
     hr_staged records;
     HR_TRY(stage<Record>(calls, n, staging, make, &records, error));
-    return launch<Record>(l, records, n, error);
+    return launch<Record, EACH, blocks>(l, records, n, error);
 }
 
 // Replaces a list of n elements by its copy on the device.

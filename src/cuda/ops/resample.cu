@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Tensors filtered along any axes (ops/image/resample.h): pictures as image programs, others axis
+// Tensors filtered along any axes (ops/image/resample.h): images as image programs, others axis
 // by axis, one launch per axis and one thread per element. The sums are those of
 // kernels/resample_f32.c.
 #include "cuda/image/taps.cuh"
@@ -228,14 +228,14 @@ hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *calls, int32_t 
     return HR_STATUS_OK;
 }
 
-hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+hr_status resample_run_images(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
                                 hr_staging *staging, hr_error *error)
 {
     hr_staged records;
     int32_t count = 0;
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(hr_device_program), &records, error));
     for (int32_t i = 0; i < n; i++) {
-        if (!resample_of(&calls[i])->pictures)
+        if (!resample_of(&calls[i])->images)
             continue;
         hr_device_program *to = (hr_device_program *)records.host + count++;
         *to = resample_of(&calls[i])->program;
@@ -252,7 +252,7 @@ hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_call *calls, int3
 hr_status resample_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
                        hr_error *error)
 {
-    HR_TRY(resample_run_pictures(l, calls, n, staging, error));
+    HR_TRY(resample_run_images(l, calls, n, staging, error));
     return resample_run_axes(l, calls, n, staging, error);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Operators that choose an element of a window (ops/filter/window.h). A block loads a tile of the
-// picture, with what its windows need around it, into shared memory. Extremes are found along rows
-// and then along columns. Where a tile does not fit, one thread makes an element from the picture.
+// image, with what its windows need around it, into shared memory. Extremes are found along rows
+// and then along columns. Where a tile does not fit, one thread makes an element from the image.
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/filter/window.h"
@@ -39,9 +39,9 @@ struct windows {
     char *dst;
     int32_t size, dtype;
 
-    HR_DEVICE const hr_reach &reach_of(int64_t picture) const
+    HR_DEVICE const hr_reach &reach_of(int64_t image) const
     {
-        return m.reach[m.reach_count > 1 ? picture / (int64_t)m.per_frame : 0];
+        return m.reach[m.reach_count > 1 ? image / (int64_t)m.per_frame : 0];
     }
 
     // The element with as many others below it as above it, found bit by bit. `count(limit)`: how
@@ -60,35 +60,35 @@ struct windows {
 struct window_record : windows {
     int64_t count;
 
-    // The key of an element at (y, x), which may be outside the picture; false: it does not count.
-    HR_DEVICE bool key_at(const char *picture, int64_t y, int64_t x, uint32_t *key) const
+    // The key of an element at (y, x), which may be outside the image; false: it does not count.
+    HR_DEVICE bool key_at(const char *image, int64_t y, int64_t x, uint32_t *key) const
     {
         y = border_index(y, m.height, m.border);
         x = border_index(x, m.width, m.border);
         if (y < 0 || x < 0)
             return false;
-        *key = key_of(picture + (y * m.width + x) * m.channels * size, size, dtype);
+        *key = key_of(image + (y * m.width + x) * m.channels * size, size, dtype);
         return true;
     }
 
-    HR_DEVICE uint32_t extreme(const char *picture, const hr_reach &r, int64_t y, int64_t x) const
+    HR_DEVICE uint32_t extreme(const char *image, const hr_reach &r, int64_t y, int64_t x) const
     {
         uint32_t best = m.kind == HR_WINDOW_KIND_MAX ? 0 : 0xffffffff, key;
         for (int64_t v = y - r.up; v <= y + r.down; v++)
             for (int64_t u = x - r.left; u <= x + r.right; u++)
-                if (key_at(picture, v, u, &key))
+                if (key_at(image, v, u, &key))
                     best = m.kind == HR_WINDOW_KIND_MAX ? most(best, key) : least(best, key);
         return best;
     }
 
-    HR_DEVICE uint32_t median_at(const char *picture, const hr_reach &r, int64_t y, int64_t x) const
+    HR_DEVICE uint32_t median_at(const char *image, const hr_reach &r, int64_t y, int64_t x) const
     {
         return median((r.up + r.down + 1) * (r.left + r.right + 1) / 2, [&](uint32_t limit) {
             int64_t below = 0;
             uint32_t key = 0;
             for (int64_t v = y - r.up; v <= y + r.down; v++)
                 for (int64_t u = x - r.left; u <= x + r.right; u++)
-                    below += key_at(picture, v, u, &key) && key < limit;
+                    below += key_at(image, v, u, &key) && key < limit;
             return below;
         });
     }
@@ -97,10 +97,10 @@ struct window_record : windows {
     {
         int64_t rest = i, c = op::digit(&rest, m.channels), x = op::digit(&rest, m.width);
         int64_t y = op::digit(&rest, m.height);
-        const char *picture = src + (rest * m.height * m.width * m.channels + c) * size;
+        const char *image = src + (rest * m.height * m.width * m.channels + c) * size;
         const hr_reach &r = reach_of(rest);
-        uint32_t key = m.kind == HR_WINDOW_KIND_MEDIAN ? median_at(picture, r, y, x)
-                                                       : extreme(picture, r, y, x);
+        uint32_t key = m.kind == HR_WINDOW_KIND_MEDIAN ? median_at(image, r, y, x)
+                                                       : extreme(image, r, y, x);
         store_key(dst + i * size, size, dtype, key);
     }
 };
@@ -134,13 +134,13 @@ struct window_tile : windows {
     };
     int32_t high;         // rows of a tile
     uint32_t invert;      // what keys are combined with
-    int32_t down, across; // tiles of a picture
+    int32_t down, across; // tiles of an image
     int32_t tiles;
 
-    // The part of a picture that a tile is about.
+    // The part of an image that a tile is about.
     struct part {
         hr_reach r;
-        int64_t picture;           // its first element
+        int64_t image;           // its first element
         int32_t y, at, line;       // at: the first element in its row; line: elements of a row
         int32_t rows, count, wide; // of outputs; wide: elements of a row in shared memory
     };
@@ -153,11 +153,11 @@ struct window_tile : windows {
     HR_DEVICE part part_of(int tile) const
     {
         part p;
-        int32_t row = tile / across, picture = row / down;
-        p.r = reach_of(picture);
+        int32_t row = tile / across, image = row / down;
+        p.r = reach_of(image);
         p.line = (int32_t)(m.width * m.channels);
-        p.picture = picture * m.height * p.line;
-        p.y = (row - picture * down) * high;
+        p.image = image * m.height * p.line;
+        p.y = (row - image * down) * high;
         p.at = (tile - row * across) * TILE_WIDE;
         p.rows = HR_MIN((int32_t)m.height - p.y, high);
         p.count = HR_MIN(p.line - p.at, TILE_WIDE);
@@ -185,7 +185,7 @@ struct window_tile : windows {
         int32_t count = p.count + p.wide - TILE_WIDE;
         for (int32_t r = thread / lanes; r < rows; r += op::THREADS / lanes) {
             int64_t y = border_index(p.y - p.r.up + r, m.height, m.border);
-            const char *row = src + (p.picture + y * p.line) * size;
+            const char *row = src + (p.image + y * p.line) * size;
             for (int32_t k = thread % lanes; k < count; k += lanes) {
                 int32_t at = first + k;
                 uint32_t key = 0;
@@ -221,7 +221,7 @@ struct window_tile : windows {
         const int parts = op::THREADS / TILE_WIDE;
         int32_t k = thread % TILE_WIDE, n = HR_DIVIDE_UP(high, parts), r = thread / TILE_WIDE * n;
         int32_t end = HR_MIN(r + n, p.rows);
-        T *to = (T *)dst + p.picture + (int64_t)(p.y + r) * p.line + p.at + k;
+        T *to = (T *)dst + p.image + (int64_t)(p.y + r) * p.line + p.at + k;
         for (; r < end && k < p.count; r++, to += p.line)
             store_key((char *)to, sizeof(T), dtype, make(r, k) ^ invert);
     }
@@ -320,7 +320,7 @@ hr_status windows_make(windows *r, const hr_op_call *c, hr_staging *staging, hr_
     return op::stage_list(&r->m.reach, m->reach_count, staging, error);
 }
 
-// Cuts the pictures into tiles that fit into shared memory, if there are such. `m`: the memo.
+// Cuts the images into tiles that fit into shared memory, if there are such. `m`: the memo.
 bool cut_windows(window_tile *t, const hr_windows *m)
 {
     const int64_t far = TILE_ROOM;

@@ -25,7 +25,7 @@ typedef struct search {
     int32_t dims;
     bool sizes;                                        /* boxes are start and size */
     int32_t first[HR_BBOX_DIMS], second[HR_BBOX_DIMS]; /* places of the numbers of a box */
-    float extent[HR_BBOX_DIMS];                        /* of the picture, or 1 */
+    float extent[HR_BBOX_DIMS];                        /* of the image, or 1 */
     int64_t fixed[HR_BBOX_DIMS];                       /* the window in pixels, with `crop_shape` */
     int64_t count;
     span *boxes;

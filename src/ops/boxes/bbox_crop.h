@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The search for a random window that contains enough of the boxes of a picture. */
+/* The search for a random window that contains enough of the boxes of an image. */
 #ifndef HR_OPS_BOXES_BBOX_CROP_H
 #define HR_OPS_BOXES_BBOX_CROP_H
 
@@ -22,7 +22,7 @@ typedef struct hr_bbox_crop_args {
 typedef struct hr_bbox_crop {
     int32_t dims;
     bool whole;                                      /* not cropped */
-    float low[HR_BBOX_DIMS], size[HR_BBOX_DIMS];     /* relative to the picture */
+    float low[HR_BBOX_DIMS], size[HR_BBOX_DIMS];     /* relative to the image */
     float anchor[HR_BBOX_DIMS], shape[HR_BBOX_DIMS]; /* the same, or pixels */
     int64_t count;
     float *boxes; /* in the layout of the input */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* bbox_paste: where boxes are after their picture was pasted on a larger canvas. */
+/* bbox_paste: where boxes are after their image was pasted on a larger canvas. */
 #include "ops/boxes/boxes.h"
 
 typedef struct bbox_paste_args {
@@ -28,7 +28,7 @@ static hr_status bbox_paste_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Distance of the picture from the edge of the canvas; not beyond the free space, as in DALI. */
+/* Distance of the image from the edge of the canvas; not beyond the free space, as in DALI. */
 static float shift_of(float paste, float ratio)
 {
     const float margin = (ratio - 1.0f) / ratio;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* bbox_rotate: where boxes are after `rotate` has rotated their picture. */
+/* bbox_rotate: where boxes are after `rotate` has rotated their image. */
 #include "ops/boxes/boxes.h"
 #include "ops/image/rotation.h"
 
@@ -62,7 +62,7 @@ static hr_status bbox_rotate_check(const void *args, const hr_given *given, hr_e
     return HR_STATUS_OK;
 }
 
-/* Width and height of the picture and of the canvas. */
+/* Width and height of the image and of the canvas. */
 typedef struct canvas {
     int64_t in[2], out[2];
 } canvas;
@@ -100,7 +100,7 @@ static hr_status canvas_make(const bbox_rotate_args *a, const hr_rotation *r, ca
     return HR_STATUS_OK;
 }
 
-/* Rotates a box, left, top, right, bottom in pixels about the centre of the picture. */
+/* Rotates a box, left, top, right, bottom in pixels about the centre of the image. */
 static hr_box rotate_box(const hr_rotation *r, const hr_box *b, const char *mode)
 {
     const float xs[2] = {b->l, b->r}, ys[2] = {b->t, b->b};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random_bbox_crop: a random window of a picture that contains enough of its boxes. */
+/* random_bbox_crop: a random window of an image that contains enough of its boxes. */
 #include "ops/boxes/bbox_crop.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* ssd_random_crop: the crop of the SSD detector, as one operator on pictures, boxes and labels. */
+/* ssd_random_crop: the crop of the SSD detector, as one operator on images, boxes and labels. */
 #include "ops/boxes/bbox_crop.h"
 
 #include <math.h>

@@ -203,7 +203,7 @@ static void blend(const plane *p)
     }
 }
 
-/* ---- one picture ---- */
+/* ---- one image ---- */
 
 static hr_status make_plane(plane *p, const hr_op_call *c, hr_error *error)
 {

@@ -24,7 +24,7 @@ typedef struct hr_clahe_grid {
     float scale;    /* from a sum of counts to a value */
 } hr_clahe_grid;
 
-/* Tiles of a picture that has pixels. One that they do not divide is extended along both axes. */
+/* Tiles of an image that has pixels. One that they do not divide is extended along both axes. */
 HR_SHARED hr_clahe_grid clahe_grid(const hr_clahe_args *args, int64_t height, int64_t width)
 {
     int32_t nx = args->tiles_x, ny = args->tiles_y, more = width % nx != 0 || height % ny != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Operators that map the colours of pictures: each is one step of an image program, with the same
+/* Operators that map the colours of images: each is one step of an image program, with the same
  * values for all frames of a sequence or with values per frame. */
 #ifndef HR_OPS_COLOR_COLOR_H
 #define HR_OPS_COLOR_COLOR_H
@@ -19,7 +19,7 @@ typedef struct hr_color_arg {
     hr_floats list;
 } hr_color_arg;
 
-/* Checks layout and types of the current picture. `half`: FLOAT16 is supported, too. `dtype` is the
+/* Checks layout and types of the current image. `half`: FLOAT16 is supported, too. `dtype` is the
  * argument; `*out` is the type of the output. */
 hr_status hr__color_types(const hr_image_program *p, int32_t dtype, bool half, hr_dtype *out,
                           hr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* debayer: colours of pictures behind a Bayer filter, as OpenCV makes them. */
+/* debayer: colours of images behind a Bayer filter, as OpenCV makes them. */
 #include "ops/color/debayer.h"
 #include "core/core.h"
 #include "kernels/kernels.h"
@@ -137,7 +137,7 @@ static hr_status debayer_infer(hr_op_call *c, hr_error *error)
 
 /* ---- on the CPU ---- */
 
-typedef struct picture {
+typedef struct image {
     const hr_kernels *kernels;
     const uint8_t *src;
     uint8_t *dst;
@@ -147,16 +147,16 @@ typedef struct picture {
     uint8_t *planes[3];  /* rows of one colour each */
     uint8_t *mask;       /* all bits of every second element, from the second one */
     hr_vng *vng;
-    uint8_t *line; /* a row of the picture with its border, for VNG */
-} picture;
+    uint8_t *line; /* a row of the image with its border, for VNG */
+} image;
 
 /* Whether a row has the colour of channel 0, and whether its first pixel is green. */
-static bool has_first(const picture *p, size_t y)
+static bool has_first(const image *p, size_t y)
 {
     return (y + (size_t)p->row) % 2 == 0;
 }
 
-static bool starts_green(const picture *p, size_t y)
+static bool starts_green(const image *p, size_t y)
 {
     return (y + (size_t)p->row + (size_t)p->column) % 2 != 0;
 }
@@ -177,7 +177,7 @@ static void interleave_u16(uint16_t *restrict dst, const uint16_t *restrict a,
 }
 
 /* Stores row y from its own colour, green, and the other colour. */
-static void store_row(const picture *p, size_t y, const void *own, const void *green,
+static void store_row(const image *p, size_t y, const void *own, const void *green,
                       const void *other)
 {
     uint8_t *dst = p->dst + y * p->width * p->channels * p->size;
@@ -193,7 +193,7 @@ static void store_row(const picture *p, size_t y, const void *own, const void *g
 }
 
 /* Pixels at the edges repeat their neighbours inside. */
-static void nearest_pixels(const picture *p, hr_debayer_kind kind)
+static void nearest_pixels(const image *p, hr_debayer_kind kind)
 {
     size_t in_row = p->width * p->size, out_row = in_row * p->channels;
     hr_debayer_row r = {.kind = kind,
@@ -232,8 +232,8 @@ static size_t reflected(int64_t i, size_t n)
     return (size_t)(i < 0 ? -i : i > last ? 2 * last - i : i);
 }
 
-/* Puts row y, which may be outside the picture, below the others. */
-static void push_row(const picture *p, int64_t y)
+/* Puts row y, which may be outside the image, below the others. */
+static void push_row(const image *p, int64_t y)
 {
     const uint8_t *src = p->src + reflected(y, p->height) * p->width;
     hr_vng_line first = p->vng->line[0];
@@ -248,7 +248,7 @@ static void push_row(const picture *p, int64_t y)
     p->kernels->vng_load(&first, p->line, p->width);
 }
 
-static void many_gradients(const picture *p)
+static void many_gradients(const image *p)
 {
     hr_vng *v = p->vng;
 
@@ -264,7 +264,7 @@ static void many_gradients(const picture *p)
     }
 }
 
-static hr_status make_vng(picture *p, hr_arena *arena, hr_error *error)
+static hr_status make_vng(image *p, hr_arena *arena, hr_error *error)
 {
     size_t half = p->width / 2, length = half + 64; /* of an array, with its ends */
     hr_vng *v = hr_arena_alloc(arena, sizeof(*v), error);
@@ -292,7 +292,7 @@ static hr_status make_vng(picture *p, hr_arena *arena, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status make_scratch(picture *p, bool vng, hr_arena *arena, hr_error *error)
+static hr_status make_scratch(image *p, bool vng, hr_arena *arena, hr_error *error)
 {
     size_t bytes = p->width * p->size + 2 * HR_DEBAYER_PAD;
 
@@ -312,11 +312,11 @@ static hr_status make_scratch(picture *p, bool vng, hr_arena *arena, hr_error *e
 static hr_status debayer_one(const hr_op_call *c, hr_error *error)
 {
     const hr_debayer *m = c->memo;
-    picture p = {.kernels = c->kernels,
-                 .height = (size_t)m->height,
-                 .width = (size_t)m->width,
-                 .size = hr_dtype_size(c->in[0].dtype),
-                 .channels = m->kind == HR_DEBAYER_KIND_GRAY && !m->vng ? 1 : 3};
+    image p = {.kernels = c->kernels,
+               .height = (size_t)m->height,
+               .width = (size_t)m->width,
+               .size = hr_dtype_size(c->in[0].dtype),
+               .channels = m->kind == HR_DEBAYER_KIND_GRAY && !m->vng ? 1 : 3};
     size_t in_size = p.height * p.width * p.size;
 
     if (in_size == 0)

@@ -8,7 +8,7 @@
 
 #include "headrace/operator.h"
 
-/* What infer finds out. Pictures follow one another. */
+/* What infer finds out. Images follow one another. */
 typedef struct hr_debayer {
     hr_debayer_kind kind; /* if not vng */
     bool vng;

@@ -85,9 +85,9 @@ static void map_values(uint8_t *dst, const uint8_t *src, size_t n, uint8_t (*tab
         *dst++ = table[i % LANES][*src++];
 }
 
-/* One picture. `channels` divides LANES. */
-static void equalize_picture(const hr_kernels *k, const uint8_t *src, uint8_t *dst, size_t pixels,
-                             size_t channels)
+/* One image. `channels` divides LANES. */
+static void equalize_image(const hr_kernels *k, const uint8_t *src, uint8_t *dst, size_t pixels,
+                           size_t channels)
 {
     uint32_t counts[LANES][LEVELS];
     uint8_t table[LANES][LEVELS];
@@ -108,7 +108,7 @@ static void equalize_picture(const hr_kernels *k, const uint8_t *src, uint8_t *d
     map_values(dst, src, pixels * channels, table);
 }
 
-/* The same for any number of channels, each as a picture of its own. */
+/* The same for any number of channels, each as an image of its own. */
 static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint8_t *dst,
                                    size_t pixels, size_t channels, hr_error *error)
 {
@@ -120,7 +120,7 @@ static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint
     for (size_t k = 0; k < channels; k++) {
         for (size_t i = 0; i < pixels; i++)
             plane[i] = src[i * channels + k];
-        equalize_picture(c->kernels, plane, plane, pixels, 1);
+        equalize_image(c->kernels, plane, plane, pixels, 1);
         for (size_t i = 0; i < pixels; i++)
             dst[i * channels + k] = plane[i];
     }
@@ -137,7 +137,7 @@ static hr_status equalize_one(hr_op_call *c, hr_error *error)
     for (size_t o = 0; o < m->outer && m->pixels > 0 && m->channels > 0; o++) {
         size_t at = o * m->pixels * m->channels;
         if (LANES % m->channels == 0)
-            equalize_picture(c->kernels, src + at, dst + at, m->pixels, m->channels);
+            equalize_image(c->kernels, src + at, dst + at, m->pixels, m->channels);
         else
             HR_TRY(equalize_channels(c, src + at, dst + at, m->pixels, m->channels, error));
     }

@@ -9,7 +9,7 @@
 
 #define HR_EQUALIZE_LEVELS 256
 
-/* The pictures and channels of the input: `outer` blocks of `pixels` x `channels`. */
+/* The images and channels of the input: `outer` blocks of `pixels` x `channels`. */
 typedef struct hr_equalize {
     size_t outer, pixels, channels;
 } hr_equalize;

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Encoded pictures as sources of image programs. */
+/* Encoded images as sources of image programs. */
 #include "ops/decoders/decode.h"
 
-static hr_decode_request make_request(const hr_decode_picture *picture, hr_window window)
+static hr_decode_request make_request(const hr_decode_image *image, hr_window window)
 {
     return (hr_decode_request){.window = window,
-                               .type = picture->type,
-                               .dtype = picture->dtype,
-                               .adjust_orientation = picture->adjust_orientation};
+                               .type = image->type,
+                               .dtype = image->dtype,
+                               .adjust_orientation = image->adjust_orientation};
 }
 
 static hr_status decode_window(void *context, hr_window window, void *dst, size_t stride,
                                hr_op_call *c, hr_error *error)
 {
-    const hr_decode_picture *picture = context;
-    hr_decode_request request = make_request(picture, window);
+    const hr_decode_image *image = context;
+    hr_decode_request request = make_request(image, window);
 
     request.dst = dst;
     request.stride = stride;
-    return hr_image_decode(picture->bytes, picture->size, &picture->info, &request, c, error);
+    return hr_image_decode(image->bytes, image->size, &image->info, &request, c, error);
 }
 
 static hr_status open_rows(void *context, hr_window window, hr_op_call *c, hr_error *error)
 {
-    hr_decode_picture *picture = context;
-    hr_decode_request request = make_request(picture, window);
+    hr_decode_image *image = context;
+    hr_decode_request request = make_request(image, window);
 
-    return hr_image_open(picture->bytes, picture->size, &picture->info, &request, c,
-                         &picture->reader, error);
+    return hr_image_open(image->bytes, image->size, &image->info, &request, c, &image->reader,
+                         error);
 }
 
 static hr_status read_rows(void *context, void *dst, size_t stride, int32_t rows, hr_error *error)
 {
-    const hr_decode_picture *picture = context;
+    const hr_decode_image *image = context;
 
-    return hr_image_read(picture->reader, dst, stride, rows, error);
+    return hr_image_read(image->reader, dst, stride, rows, error);
 }
 
 static hr_status stage_window(void *context, hr_window window, hr_staging *staging,
                               hr_arena *lasting, hr_op_call *c, struct hr_coded *out,
                               hr_error *error)
 {
-    const hr_decode_picture *picture = context;
-    hr_decode_request request = make_request(picture, window);
+    const hr_decode_image *image = context;
+    hr_decode_request request = make_request(image, window);
 
-    return hr_image_stage(picture->bytes, picture->size, &picture->info, &request, c, staging,
-                          lasting, out, error);
+    return hr_image_stage(image->bytes, image->size, &image->info, &request, c, staging, lasting,
+                          out, error);
 }
 
 static hr_status check_types(const hr_decode_args *args, hr_error *error)
@@ -61,8 +61,8 @@ static hr_status check_types(const hr_decode_args *args, hr_error *error)
 typedef hr_status (*probe_fn)(const uint8_t *bytes, size_t size, int32_t page, int64_t max_pixels,
                               hr_image_info *info, hr_error *error);
 
-static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_fn probe,
-                              hr_decode_picture **out, hr_error *error)
+static hr_status open_image(hr_op_call *c, const hr_decode_args *args, probe_fn probe,
+                            hr_decode_image **out, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
 
@@ -72,31 +72,31 @@ static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_f
             error, HR_STATUS_ERROR,
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
-    hr_decode_picture *picture = hr_arena_alloc(c->arena, sizeof(*picture), error);
-    if (!picture)
+    hr_decode_image *image = hr_arena_alloc(c->arena, sizeof(*image), error);
+    if (!image)
         return HR_STATUS_NO_MEMORY;
-    *picture = (hr_decode_picture){.bytes = in->data,
-                                   .size = (size_t)in->shape.extent[0],
-                                   .type = (hr_image_type)args->output_type,
-                                   .dtype = (hr_dtype)args->dtype,
-                                   .adjust_orientation = args->adjust_orientation != 0};
-    HR_TRY(probe(picture->bytes, picture->size, HR_MAX(args->page, 0), hr_task_max_pixels(c->task),
-                 &picture->info, error));
-    hr_image_extent(&picture->info, picture->adjust_orientation, &picture->height, &picture->width);
-    *out = picture;
+    *image = (hr_decode_image){.bytes = in->data,
+                               .size = (size_t)in->shape.extent[0],
+                               .type = (hr_image_type)args->output_type,
+                               .dtype = (hr_dtype)args->dtype,
+                               .adjust_orientation = args->adjust_orientation != 0};
+    HR_TRY(probe(image->bytes, image->size, HR_MAX(args->page, 0), hr_task_max_pixels(c->task),
+                 &image->info, error));
+    hr_image_extent(&image->info, image->adjust_orientation, &image->height, &image->width);
+    *out = image;
     return HR_STATUS_OK;
 }
 
-hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_image **out,
                           hr_error *error)
 {
-    return open_picture(c, args, hr_image_peek_page, out, error);
+    return open_image(c, args, hr_image_peek_page, out, error);
 }
 
-hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_image **out,
                           hr_error *error)
 {
-    HR_TRY(open_picture(c, args, hr_image_probe_page, out, error));
+    HR_TRY(open_image(c, args, hr_image_probe_page, out, error));
     const hr_image_info *info = &(*out)->info;
     if (args->page >= 0 || args->all_pages)
         return HR_STATUS_OK;
@@ -108,19 +108,19 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_p
         c->task, error);
 }
 
-static hr_status start_program(hr_image_program *program, hr_decode_picture *picture,
-                               hr_window window, hr_error *error)
+static hr_status start_program(hr_image_program *program, hr_decode_image *image, hr_window window,
+                               hr_error *error)
 {
-    hr_image_source source = {.context = picture,
+    hr_image_source source = {.context = image,
                               .decode = decode_window,
                               .open = open_rows,
                               .read = read_rows,
                               .stage = stage_window};
-    int32_t channels = hr_image_type_channels(&picture->info, picture->type);
+    int32_t channels = hr_image_type_channels(&image->info, image->type);
 
-    HR_TRY(hr_program_from_coded(program, source, picture->dtype, picture->height, picture->width,
+    HR_TRY(hr_program_from_coded(program, source, image->dtype, image->height, image->width,
                                  channels, error));
-    if (window.y == 0 && window.x == 0 && window.h == picture->height && window.w == picture->width)
+    if (window.y == 0 && window.x == 0 && window.h == image->height && window.w == image->width)
         return HR_STATUS_OK;
     return hr_program_crop(program, window, NULL, 0, error);
 }
@@ -129,12 +129,12 @@ hr_status hr__decode_lower(hr_op_call *c, hr_decode_window_fn window, hr_image_p
                            hr_error *error)
 {
     const hr_decode_args *args = c->args;
-    hr_decode_picture *picture = NULL;
+    hr_decode_image *image = NULL;
     hr_window part;
 
     if (args->all_pages)
         return HR_STATUS_NOT_FUSABLE;
-    HR_TRY(hr__decode_open(c, args, &picture, error));
-    HR_TRY(window(c, picture, &part, error));
-    return start_program(program, picture, part, error);
+    HR_TRY(hr__decode_open(c, args, &image, error));
+    HR_TRY(window(c, image, &part, error));
+    return start_program(program, image, part, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Common code of the image decoders: arguments, the header of the sample, the encoded picture as
+/* Common code of the image decoders: arguments, the header of the sample, the encoded image as
  * the source of an image program, and all pages of a file as frames. */
 #ifndef HR_OPS_DECODERS_DECODE_H
 #define HR_OPS_DECODERS_DECODE_H
@@ -69,8 +69,8 @@ typedef struct hr_decode_args {
         HR_ARG_GONE(split_stages, BOOL, "False", "1.0"),                                           \
         HR_ARG_GONE(use_chunk_allocator, BOOL, "False", "1.0")
 
-/* An encoded picture whose header has been read. Allocated from the arena. */
-typedef struct hr_decode_picture {
+/* An encoded image whose header has been read. Allocated from the arena. */
+typedef struct hr_decode_image {
     const uint8_t *bytes;
     size_t size;
     hr_image_info info;
@@ -79,16 +79,16 @@ typedef struct hr_decode_picture {
     bool adjust_orientation;
     int64_t height, width;   /* as delivered */
     hr_image_reader *reader; /* while its rows are read */
-} hr_decode_picture;
+} hr_decode_image;
 
 /* Checks the input, which is the whole file as a 1-D UINT8 tensor, and reads the header. */
-hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_image **out,
                           hr_error *error);
 /* Also fails where the file cannot be decoded. */
-hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_image **out,
                           hr_error *error);
-/* The window of the picture that an operator wants. */
-typedef hr_status (*hr_decode_window_fn)(const hr_op_call *c, const hr_decode_picture *picture,
+/* The window of the image that an operator wants. */
+typedef hr_status (*hr_decode_window_fn)(const hr_op_call *c, const hr_decode_image *image,
                                          hr_window *window, hr_error *error);
 /* Starts a program with the window. With `all_pages`, HR_STATUS_NOT_FUSABLE: the operator's `infer`
  * and `run_cpu` are then the other two. */

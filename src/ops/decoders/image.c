@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image: decodes whole pictures. */
+/* decoders.image: decodes whole images. */
 #include "ops/decoders/decode.h"
 
 typedef struct image_args {
@@ -16,12 +16,12 @@ static const hr_arg_def image_arg_defs[] = {
     HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded images are not cached."),
     HR_ARG_END};
 
-static hr_status image_window(const hr_op_call *c, const hr_decode_picture *picture,
-                              hr_window *window, hr_error *error)
+static hr_status image_window(const hr_op_call *c, const hr_decode_image *image, hr_window *window,
+                              hr_error *error)
 {
     (void)c;
     (void)error;
-    *window = (hr_window){.h = picture->height, .w = picture->width};
+    *window = (hr_window){.h = image->height, .w = image->width};
     return HR_STATUS_OK;
 }
 

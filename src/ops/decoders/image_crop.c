@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_crop: decodes a window of a picture, positioned as in `crop`, and nothing else. */
+/* decoders.image_crop: decodes a window of an image, positioned as in `crop`, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/image/crop_window.h"
 
@@ -19,21 +19,21 @@ static hr_status image_crop_check(const void *args, const hr_given *given, hr_er
     return hr__crop_check(given, error);
 }
 
-static hr_status image_crop_window(const hr_op_call *c, const hr_decode_picture *picture,
+static hr_status image_crop_window(const hr_op_call *c, const hr_decode_image *image,
                                    hr_window *window, hr_error *error)
 {
     const image_crop_args *args = c->args;
     hr_crop_box box;
 
-    HR_TRY(hr__crop_box(&args->crop, false, 1, picture->height, picture->width, &box, error));
-    if (box.y.size > picture->height || box.x.size > picture->width)
+    HR_TRY(hr__crop_box(&args->crop, false, 1, image->height, image->width, &box, error));
+    if (box.y.size > image->height || box.x.size > image->width)
         return hr_fail(
             error, HR_STATUS_ERROR,
             "cropping window of rows %lld..%lld and columns %lld..%lld is not valid for image "
             "dimensions [%lldx%lld]",
             (long long)box.y.start, (long long)(box.y.start + box.y.size), (long long)box.x.start,
-            (long long)(box.x.start + box.x.size), (long long)picture->height,
-            (long long)picture->width);
+            (long long)(box.x.start + box.x.size), (long long)image->height,
+            (long long)image->width);
     *window = (hr_window){box.y.start, box.x.start, box.y.size, box.x.size};
     return HR_STATUS_OK;
 }

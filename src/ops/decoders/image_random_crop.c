@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_random_crop: decodes a random window of a picture, and nothing else. */
+/* decoders.image_random_crop: decodes a random window of an image, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/image/random_window.h"
 
@@ -13,13 +13,12 @@ static const hr_arg_def image_random_crop_arg_defs[] = {
     HR_DECODE_ARG_DEFS(image_random_crop_args, decode),
     HR_RANDOM_WINDOW_ARG_DEFS(image_random_crop_args, random), HR_ARG_END};
 
-static hr_status image_random_crop_window(const hr_op_call *c, const hr_decode_picture *picture,
+static hr_status image_random_crop_window(const hr_op_call *c, const hr_decode_image *image,
                                           hr_window *window, hr_error *error)
 {
     const image_random_crop_args *args = c->args;
 
-    return hr__random_window(&args->random, &c->rng, picture->height, picture->width, window,
-                             error);
+    return hr__random_window(&args->random, &c->rng, image->height, image->width, window, error);
 }
 
 static hr_status image_random_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_slice: decodes a window of a picture, given by start and end, and nothing else. */
+/* decoders.image_slice: decodes a window of an image, given by start and end, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/common/slice_range.h"
 
@@ -35,11 +35,11 @@ static hr_status slice_axes(const hr_slice_args *a, int32_t *axes, int32_t *coun
     return HR_STATUS_OK;
 }
 
-static hr_status slice_window(const hr_op_call *c, const hr_decode_picture *picture,
-                              hr_window *window, hr_error *error)
+static hr_status slice_window(const hr_op_call *c, const hr_decode_image *image, hr_window *window,
+                              hr_error *error)
 {
     const hr_slice_args *a = &((const image_slice_args *)c->args)->window;
-    const int64_t extent[2] = {picture->height, picture->width};
+    const int64_t extent[2] = {image->height, image->width};
     int64_t from[2] = {0, 0}, to[2] = {extent[0], extent[1]};
     int32_t axes[2], count = 0;
 

@@ -7,12 +7,12 @@ enum { MAX_PAGES = 1 << 14 }; /* finding page i takes i steps */
 
 /* What `infer` leaves for `run`. */
 typedef struct pages {
-    const hr_decode_picture *first;
+    const hr_decode_image *first;
     hr_window window;
     hr_image_info *info; /* of each page */
 } pages;
 
-static hr_status check_total(const hr_op_call *c, const hr_decode_picture *p, hr_error *error)
+static hr_status check_total(const hr_op_call *c, const hr_decode_image *p, hr_error *error)
 {
     int64_t limit = hr_task_max_pixels(c->task), page = p->height * p->width;
     if (p->info.pages > MAX_PAGES)
@@ -30,7 +30,7 @@ static hr_status check_total(const hr_op_call *c, const hr_decode_picture *p, hr
 /* The headers of all pages, which have to agree. */
 static hr_status probe_pages(hr_op_call *c, pages *s, hr_error *error)
 {
-    const hr_decode_picture *p = s->first;
+    const hr_decode_image *p = s->first;
     int64_t height, width;
     int32_t channels = hr_image_type_channels(&p->info, p->type);
     for (int32_t i = 0; i < p->info.pages; i++) {
@@ -53,7 +53,7 @@ static hr_status probe_pages(hr_op_call *c, pages *s, hr_error *error)
 hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *error)
 {
     const hr_decode_args *args = c->args;
-    hr_decode_picture *first = NULL;
+    hr_decode_image *first = NULL;
     if (c->staging)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`all_pages` is supported with device=\"cpu\" only; `.gpu()` moves the "
@@ -80,7 +80,7 @@ hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *e
 static hr_status run_one(hr_op_call *c, hr_error *error)
 {
     const pages *s = c->memo;
-    const hr_decode_picture *p = s->first;
+    const hr_decode_image *p = s->first;
     const int64_t *extent = c->out[0].shape.extent;
     size_t row = (size_t)(extent[2] * extent[3]) * hr_dtype_size(p->dtype);
     for (int32_t i = 0; i < p->info.pages; i++) {

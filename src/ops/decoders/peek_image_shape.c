@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* peek_image_shape: reads the size of a picture from its header. */
+/* peek_image_shape: reads the size of an image from its header. */
 #include "ops/decoders/decode.h"
 #include "ops/common/extents.h"
 
@@ -39,11 +39,11 @@ static hr_status peek_one(hr_op_call *c, hr_error *error)
                                    .dtype = HR_DTYPE_UINT8,
                                    .adjust_orientation = args->adjust_orientation,
                                    .page = args->decode.page};
-    hr_decode_picture *picture;
+    hr_decode_image *image;
 
-    HR_TRY(hr__decode_peek(c, &decode, &picture, error));
-    const int64_t shape[4] = {picture->info.pages, picture->height, picture->width,
-                              hr_image_type_channels(&picture->info, picture->type)};
+    HR_TRY(hr__decode_peek(c, &decode, &image, error));
+    const int64_t shape[4] = {image->info.pages, image->height, image->width,
+                              hr_image_type_channels(&image->info, image->type)};
     hr__extents_store(c, args->decode.all_pages ? shape : shape + 1);
     return HR_STATUS_OK;
 }

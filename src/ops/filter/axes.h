@@ -18,7 +18,7 @@ typedef struct hr_data_axes {
 /* Without a layout, all dimensions are data axes. */
 hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out, hr_error *error);
 
-/* The same for the current picture of a program. */
+/* The same for the current image of a program. */
 hr_status hr__data_axes_of_program(const hr_image_program *p, hr_data_axes *out, hr_error *error);
 
 /* The part of a list for one frame. */

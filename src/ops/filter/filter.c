@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* filter: correlates pictures with a given kernel. A row of the output is a sum of shifted rows of
+/* filter: correlates images with a given kernel. A row of the output is a sum of shifted rows of
  * the input, so one kernel for sums of rows does all the work. */
 #include "ops/filter/filter.h"
 #include "kernels/kernels.h"
@@ -193,13 +193,13 @@ static void to_float(const hr_op_call *c, float *dst, const void *src, hr_dtype 
         memcpy(dst, src, n * sizeof(*dst));
 }
 
-/* The rows of a padded picture as floats. As many as the filter has are kept. */
+/* The rows of a padded image as floats. As many as the filter has are kept. */
 typedef struct padded_rows {
     const hr_op_call *c;
     const hr_filter2d *m;
-    const uint8_t *picture;
+    const uint8_t *image;
     float fill;
-    int32_t top, left; /* rows and columns of the border, before the picture */
+    int32_t top, left; /* rows and columns of the border, before the image */
     size_t size;       /* floats of a row */
     float *rows;
     int64_t next; /* the first row that was not made yet; -top is the first one */
@@ -229,12 +229,12 @@ static void make_row(const padded_rows *p, int64_t y, float *row)
         return;
     }
     to_float(p->c, row + (size_t)p->left * (size_t)p->m->channels,
-             p->picture + (size_t)from * n * hr_dtype_size(dtype), dtype, n);
+             p->image + (size_t)from * n * hr_dtype_size(dtype), dtype, n);
     pad_columns(p, row, -p->left, 0);
     pad_columns(p, row, width, (int64_t)(p->size / (size_t)p->m->channels) - p->left);
 }
 
-/* Row y of the padded picture; rows are asked for from top to bottom. */
+/* Row y of the padded image; rows are asked for from top to bottom. */
 static float *row_at(padded_rows *p, int64_t y)
 {
     size_t rows = (size_t)p->m->rows;
@@ -243,7 +243,7 @@ static float *row_at(padded_rows *p, int64_t y)
     return p->rows + (size_t)(y + p->top) % rows * p->size;
 }
 
-/* ---- one picture ---- */
+/* ---- one image ---- */
 
 typedef struct scratch {
     float *rows, *line;
@@ -268,8 +268,8 @@ static void store_row(const hr_kernels *k, void *dst, float *line, hr_dtype dtyp
         hr_convert(dst, dtype, line, HR_DTYPE_FLOAT, n);
 }
 
-static void filter_picture(padded_rows *p, const float *filter, const scratch *s, uint8_t *dst,
-                           hr_dtype dtype)
+static void filter_image(padded_rows *p, const float *filter, const scratch *s, uint8_t *dst,
+                         hr_dtype dtype)
 {
     const hr_filter2d *m = p->m;
     size_t n = (size_t)(m->out_width * m->channels), step = (size_t)m->channels;
@@ -312,9 +312,9 @@ static hr_status filter_one(const hr_op_call *c, hr_error *error)
         p.top = anchor->row;
         p.left = anchor->column;
         p.next = -p.top;
-        p.picture = (const uint8_t *)c->in[0].data + i * in_size;
-        filter_picture(&p, (const float *)c->in[1].data + (m->filters ? (size_t)frame * taps : 0),
-                       &s, (uint8_t *)c->out[0].data + i * out_size, out);
+        p.image = (const uint8_t *)c->in[0].data + i * in_size;
+        filter_image(&p, (const float *)c->in[1].data + (m->filters ? (size_t)frame * taps : 0), &s,
+                     (uint8_t *)c->out[0].data + i * out_size, out);
     }
     return HR_STATUS_OK;
 }

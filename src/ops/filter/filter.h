@@ -12,9 +12,9 @@ typedef struct hr_anchor {
     int32_t row, column;
 } hr_anchor;
 
-/* What infer finds out. Pictures follow one another: outer x height x width x channels. */
+/* What infer finds out. Images follow one another: outer x height x width x channels. */
 typedef struct hr_filter2d {
-    size_t outer, per_frame; /* pictures of the sample, and of one frame */
+    size_t outer, per_frame; /* images of the sample, and of one frame */
     int64_t height, width, channels;
     int64_t out_height, out_width;
     int32_t rows, columns; /* of the filter */

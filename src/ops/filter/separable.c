@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CHANNELS_MAX = 64 }; /* of pictures; with more channels, axes are filtered one by one */
+enum { CHANNELS_MAX = 64 }; /* of images; with more channels, axes are filtered one by one */
 
 /* The first frame of a tensor. */
 static hr_tensor frame_of(const hr_tensor *t, size_t *bytes)
@@ -63,7 +63,7 @@ hr_status hr__separable_infer(hr_op_call *c, const hr_data_axes *axes, int32_t c
         memset(r, 0, sizeof(*r));
         r->first = axes->first - (count > 1);
         r->axes = axes->count;
-        r->pictures = axes->count == 2 && inner <= CHANNELS_MAX;
+        r->images = axes->count == 2 && inner <= CHANNELS_MAX;
         HR_TRY(taps(c, axes, i, &filters, error));
         r->more_count = filters.count - 1;
         for (int32_t k = 0; k < axes->count; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Operators that filter data axes with given taps. Pictures whose frames have the same taps are a
+/* Operators that filter data axes with given taps. Images whose frames have the same taps are a
  * step of an image program. Everything else is processed piece by piece: one per frame, if frames
  * have taps of their own. */
 #ifndef HR_OPS_FILTER_SEPARABLE_H

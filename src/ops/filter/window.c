@@ -44,9 +44,9 @@ hr_status hr__windows_infer(hr_op_call *c, hr_window_kind kind, hr_border border
     return HR_STATUS_OK;
 }
 
-/* ---- one picture ---- */
+/* ---- one image ---- */
 
-typedef struct picture {
+typedef struct image {
     const hr_windows *m;
     const hr_kernels *kernels;
     hr_reach reach;
@@ -60,10 +60,10 @@ typedef struct picture {
     const void **order; /* the rows from the top of the first window to the end of the last one */
     uint8_t *room[2];   /* rows */
     uint8_t *above;     /* reach.up + reach.down rows */
-} picture;
+} image;
 
 /* Elements become unsigned integers in the same order, of p->size bytes. */
-static void encode(const picture *p, void *dst, const void *src, size_t n)
+static void encode(const image *p, void *dst, const void *src, size_t n)
 {
     if (p->dtype == HR_DTYPE_UINT8 && p->size == 2) {
         uint16_t *to = dst;
@@ -80,7 +80,7 @@ static void encode(const picture *p, void *dst, const void *src, size_t n)
     }
 }
 
-static void decode(const picture *p, void *dst, const void *src, size_t n)
+static void decode(const image *p, void *dst, const void *src, size_t n)
 {
     if (p->dtype == HR_DTYPE_UINT8 && p->size == 2) {
         uint8_t *to = dst;
@@ -98,13 +98,13 @@ static void decode(const picture *p, void *dst, const void *src, size_t n)
 }
 
 /* What loses every comparison. */
-static void fill(const picture *p, void *dst, size_t bytes)
+static void fill(const image *p, void *dst, size_t bytes)
 {
     memset(dst, p->m->kind == HR_WINDOW_KIND_MIN ? 0xff : 0, bytes);
 }
 
-/* Makes pixels x .. end - 1 of a padded row, which are outside the picture. */
-static void pad_pixels(const picture *p, uint8_t *row, int64_t x, int64_t end)
+/* Makes pixels x .. end - 1 of a padded row, which are outside the image. */
+static void pad_pixels(const image *p, uint8_t *row, int64_t x, int64_t end)
 {
     size_t pixel = (size_t)p->m->channels * p->size;
 
@@ -118,8 +118,8 @@ static void pad_pixels(const picture *p, uint8_t *row, int64_t x, int64_t end)
     }
 }
 
-/* Row y of the picture, with pixels before and after it. */
-static void pad_row(const picture *p, int64_t y, uint8_t *row)
+/* Row y of the image, with pixels before and after it. */
+static void pad_row(const image *p, int64_t y, uint8_t *row)
 {
     size_t left = (size_t)(p->reach.left * p->m->channels) * p->size;
 
@@ -130,7 +130,7 @@ static void pad_row(const picture *p, int64_t y, uint8_t *row)
 
 /* dst[i] = the extreme of `count` pixels from src[i] on: of windows of 2, 4, 8 ..., and then of two
  * windows that overlap. Uses `src`. */
-static void extreme_along(const picture *p, uint8_t *dst, uint8_t *src, uint8_t *room, size_t count)
+static void extreme_along(const image *p, uint8_t *dst, uint8_t *src, uint8_t *room, size_t count)
 {
     bool max = p->m->kind == HR_WINDOW_KIND_MAX;
     size_t step = (size_t)p->m->channels, n = p->line + (count - 1) * step, part = 1;
@@ -151,7 +151,7 @@ static void extreme_along(const picture *p, uint8_t *dst, uint8_t *src, uint8_t 
 
 /* The extremes of `count` rows that follow one another. In blocks of `count` rows: a window is the
  * end of a block and the beginning of the next one. */
-static void extreme_down(const picture *p, int64_t count)
+static void extreme_down(const image *p, int64_t count)
 {
     bool max = p->m->kind == HR_WINDOW_KIND_MAX;
     size_t bytes = p->line * hr_dtype_size(p->dtype);
@@ -182,7 +182,7 @@ static void extreme_down(const picture *p, int64_t count)
 }
 
 /* The rows at which windows look, from -reach.up on. */
-static void order_rows(const picture *p)
+static void order_rows(const image *p)
 {
     int64_t count = p->m->height + p->reach.up + p->reach.down;
     for (int64_t i = 0; i < count; i++) {
@@ -191,7 +191,7 @@ static void order_rows(const picture *p)
     }
 }
 
-static void extremes_of(const picture *p)
+static void extremes_of(const image *p)
 {
     size_t across = (size_t)(p->reach.left + p->reach.right + 1);
 
@@ -203,7 +203,7 @@ static void extremes_of(const picture *p)
     extreme_down(p, p->reach.up + p->reach.down + 1);
 }
 
-static void medians_of(const picture *p)
+static void medians_of(const image *p)
 {
     int32_t rows = (int32_t)(p->reach.up + p->reach.down + 1);
     int32_t columns = (int32_t)(p->reach.left + p->reach.right + 1);
@@ -218,8 +218,8 @@ static void medians_of(const picture *p)
     }
 }
 
-/* Memory for pictures with windows of this reach. */
-static hr_status make_room(picture *p, hr_arena *arena, hr_error *error)
+/* Memory for images with windows of this reach. */
+static hr_status make_room(image *p, hr_arena *arena, hr_error *error)
 {
     const hr_windows *m = p->m;
     size_t height = (size_t)m->height, width = (size_t)m->width;
@@ -245,7 +245,7 @@ static hr_status make_room(picture *p, hr_arena *arena, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status windows_picture(picture *p, hr_arena *arena, hr_error *error)
+static hr_status windows_image(image *p, hr_arena *arena, hr_error *error)
 {
     const hr_reach *r = &p->reach;
     hr_arena_mark mark = hr_arena_save(arena);
@@ -273,14 +273,14 @@ hr_status hr__windows_run(hr_op_call *calls, int32_t n, hr_error *error)
         size_t line = (size_t)(m->width * m->channels);
         size_t bytes = (size_t)m->height * line * hr_dtype_size(dtype);
         for (size_t k = 0; k < m->outer && bytes > 0; k++) {
-            picture p = {.m = m,
-                         .kernels = calls[i].kernels,
-                         .reach = m->reach[m->reach_count > 1 ? k / m->per_frame : 0],
-                         .dtype = dtype,
-                         .src = (const uint8_t *)calls[i].in[0].data + k * bytes,
-                         .dst = (uint8_t *)calls[i].out[0].data + k * bytes,
-                         .line = line};
-            HR_TRY(windows_picture(&p, calls[i].arena, error));
+            image p = {.m = m,
+                       .kernels = calls[i].kernels,
+                       .reach = m->reach[m->reach_count > 1 ? k / m->per_frame : 0],
+                       .dtype = dtype,
+                       .src = (const uint8_t *)calls[i].in[0].data + k * bytes,
+                       .dst = (uint8_t *)calls[i].out[0].data + k * bytes,
+                       .line = line};
+            HR_TRY(windows_image(&p, calls[i].arena, error));
         }
     }
     return HR_STATUS_OK;

@@ -20,11 +20,11 @@ typedef enum hr_window_kind {
     HR_WINDOW_KIND_MEDIAN
 } hr_window_kind;
 
-/* What infer finds out. Pictures follow one another: outer x height x width x channels. */
+/* What infer finds out. Images follow one another: outer x height x width x channels. */
 typedef struct hr_windows {
     hr_window_kind kind;
     hr_border border;        /* CONSTANT: pixels outside do not count */
-    size_t outer, per_frame; /* pictures of the sample, and of one frame */
+    size_t outer, per_frame; /* images of the sample, and of one frame */
     int64_t height, width, channels;
     const hr_reach *reach; /* per frame, or one for all */
     int32_t reach_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* cast: converts elements to another type. On pictures it is a step of an image program. */
+/* cast: converts elements to another type. On images it is a step of an image program. */
 #include "ops/generic/cast.h"
 #include "image/program.h"
 #include "kernels/elements.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* cast_like: converts elements to the type of another tensor. On pictures it is a step of an image
+/* cast_like: converts elements to the type of another tensor. On images it is a step of an image
  * program. */
 #include "ops/generic/cast.h"
 #include "image/program.h"

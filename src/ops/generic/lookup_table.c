@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* lookup_table: maps integers by a table. On UINT8 pictures it is a step of an image program. */
+/* lookup_table: maps integers by a table. On UINT8 images it is a step of an image program. */
 #include "ops/generic/lookup_table.h"
 #include "image/program.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* slice: takes a window of a tensor. For pictures it is a step of an image program if possible. */
+/* slice: takes a window of a tensor. For images it is a step of an image program if possible. */
 #include "image/program.h"
 #include "ops/generic/border_parts.h"
 #include "ops/generic/view.h"

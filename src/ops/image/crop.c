@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* crop: takes a window of pictures, sequences and volumes: a step of an image program, or, if it
- * repeats the picture outside of it, copied in parts. */
+/* crop: takes a window of images, sequences and volumes: a step of an image program, or, if it
+ * repeats the image outside of it, copied in parts. */
 #include "ops/generic/border_parts.h"
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"

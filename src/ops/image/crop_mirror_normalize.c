@@ -125,7 +125,7 @@ static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t
     return HR_STATUS_OK;
 }
 
-/* Adds mirror and window. The picture is mirrored before the window is taken, so that normalising
+/* Adds mirror and window. The image is mirrored before the window is taken, so that normalising
  * and mirroring come before the fill. */
 static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_crop_box *box,
                             const float *fill, int32_t fill_count, hr_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Crop windows: position, rounding, and what happens outside the picture. */
+/* Crop windows: position, rounding, and what happens outside the image. */
 #include "ops/image/crop_window.h"
 #include "ops/image/pixels.h"
 

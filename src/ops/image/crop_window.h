@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The crop window of `crop`, `crop_mirror_normalize` and `decoders.image_crop`: its arguments, and
- * the window for a picture of a given size. */
+ * the window for an image of a given size. */
 #ifndef HR_OPS_IMAGE_CROP_WINDOW_H
 #define HR_OPS_IMAGE_CROP_WINDOW_H
 
@@ -54,15 +54,15 @@ typedef struct hr_crop_args {
 /* For `check`: the rules for combining these arguments. */
 hr_status hr__crop_check(const hr_given *given, hr_error *error);
 
-/* Start and size along one axis. The start is negative if the window is larger than the picture. */
+/* Start and size along one axis. The start is negative if the window is larger than the image. */
 typedef struct hr_crop_range {
     int64_t start, size;
 } hr_crop_range;
 
-/* The dimension that is cropped as depth: D, or F in sequences of pictures, as in DALI. 0: none. */
+/* The dimension that is cropped as depth: D, or F in sequences of images, as in DALI. 0: none. */
 char hr__crop_depth_axis(const hr_image_program *p);
 
-/* The window in a picture of depth x height x width; without depth (a picture) `depth`
+/* The window in an image of depth x height x width; without depth (an image) `depth`
  * is 1 and `has_depth` false: z is then the whole extent. */
 typedef struct hr_crop_box {
     hr_crop_range z, y, x;
@@ -71,7 +71,7 @@ typedef struct hr_crop_box {
 hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, int64_t height,
                        int64_t width, hr_crop_box *box, hr_error *error);
 
-/* What happens if a window extends beyond the picture. REPEAT: see hr__border_named. */
+/* What happens if a window extends beyond the image. REPEAT: see hr__border_named. */
 typedef enum hr_bounds {
     HR_BOUNDS_ERROR,
     HR_BOUNDS_PAD,

@@ -38,7 +38,7 @@ typedef struct hr_filter_args {
 
 /* Fills `interp` and `antialias` of an axis whose lo, hi and out are set. */
 void hr__filter_choose(const hr_filter_args *args, hr_resample_axis *axis);
-/* The type of the output for pictures of type `in`: UINT8, INT16, UINT16 or FLOAT. */
+/* The type of the output for images of type `in`: UINT8, INT16, UINT16 or FLOAT. */
 hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *out, hr_error *error);
 
 #endif

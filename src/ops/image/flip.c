@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* flip: reverses axes of pictures, sequences and volumes. */
+/* flip: reverses axes of images, sequences and volumes. */
 #include "image/program.h"
 
 typedef struct flip_args {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* jpeg_compression_distortion: what is left of a picture that was saved as JPEG. Coding the
+/* jpeg_compression_distortion: what is left of an image that was saved as JPEG. Coding the
  * coefficients loses nothing, so it is left out; everything else is as in libjpeg. */
 #include "ops/image/jpeg_distortion.h"
 
@@ -21,7 +21,7 @@ static const hr_arg_def distortion_arg_defs[] = {
 typedef struct plane {
     uint8_t *rows;
     size_t stride;
-    size_t width, height; /* samples of the picture; the rest repeats the last of them */
+    size_t width, height; /* samples of the image; the rest repeats the last of them */
     hr_jpeg_quantiser quantiser;
     _Alignas(64) int16_t quant[64]; /* in the order of HR_JPEG_POSITION */
 } plane;
@@ -131,7 +131,7 @@ static void distort_blocks(const frame *f, plane *p)
 }
 
 /* Chroma of row y of pixels: a mean of the two nearest rows, weighted 3 to 1; in the narrowest
- * pictures, the nearest row. */
+ * images, the nearest row. */
 static const uint8_t *double_row(const frame *f, int i, size_t y)
 {
     const plane *p = &f->chroma[i];

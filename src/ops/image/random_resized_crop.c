@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random_resized_crop: a random window of a picture, resized. The window is the region of the
+/* random_resized_crop: a random window of an image, resized. The window is the region of the
  * resampling, so the filter uses the pixels around it. */
 #include "ops/image/filters.h"
 #include "ops/image/pixels.h"

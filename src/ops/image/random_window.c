@@ -26,7 +26,7 @@ static hr_status ranges_check(const hr_random_window_args *args, ranges *r, hr_e
     return HR_STATUS_OK;
 }
 
-/* One attempt. false if the window is larger than the picture, or outside the ratios after
+/* One attempt. false if the window is larger than the image, or outside the ratios after
  * rounding. */
 static bool draw(const ranges *r, const hr_rng *rng, int64_t attempt, hr_window *window,
                  double height, double width)
@@ -56,7 +56,7 @@ static void fall_back(const ranges *r, hr_window *window, double height, double 
         w = h * r->ratio_max;
     else if (w < h * r->ratio_min)
         h = w / r->ratio_min;
-    double area = w * h; /* 0: the picture has no pixels */
+    double area = w * h; /* 0: the image has no pixels */
     double scale = area > 0.0 ? sqrt(HR_MIN(1.0, r->area_max * width * height / area)) : 0.0;
     window->w = (int64_t)HR_MIN(w * scale, width);
     window->h = (int64_t)HR_MIN(h * scale, height);

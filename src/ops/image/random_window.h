@@ -40,7 +40,7 @@ typedef struct hr_random_window_args {
         .min = 1, .max = 2147483647                                                                \
     }
 
-/* Draws the window of a picture. Each attempt uses four draws (area, ratio, two unused). y and x
+/* Draws the window of an image. Each attempt uses four draws (area, ratio, two unused). y and x
  * use two draws each from number 0x100000000 on, so that the position does not depend on the number
  * of attempts. */
 hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng, int64_t height,

@@ -66,11 +66,11 @@ static hr_status remap_infer(hr_op_call *c, hr_error *error)
     hr_remapped *m;
 
     HR_TRY(hr__remapped_begin(c, "HWC|FHWC", a->interp, &m, error));
-    float *fill = hr_arena_alloc(c->arena, (size_t)m->picture.channels * sizeof(*fill), error);
+    float *fill = hr_arena_alloc(c->arena, (size_t)m->image.channels * sizeof(*fill), error);
     if (!fill)
         return HR_STATUS_NO_MEMORY;
-    memset(fill, 0, (size_t)m->picture.channels * sizeof(*fill));
-    m->picture.fill = fill;
+    memset(fill, 0, (size_t)m->image.channels * sizeof(*fill));
+    m->image.fill = fill;
     m->shift = strcmp(a->pixel_origin, "corner") == 0 ? -0.5f : 0.0f;
     HR_TRY(set_maps(c, m, error));
     return hr__remapped_end(c, m, error);

@@ -40,14 +40,14 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
     *m = (hr_remapped){.frames = layout.name[0] == 'F' ? extent[0] : 1,
                        .planes = h > 0 && layout.name[h - 1] == 'C' ? extent[h - 1] : 1,
                        .out = {extent[h + 1], extent[h]}};
-    m->picture = (hr_remap){.dtype = in->dtype,
-                            .taps = taps_of(interp),
-                            .channels = h + 1 < last ? (int32_t)extent[last] : 1,
-                            .in = {extent[h + 1], extent[h]}};
+    m->image = (hr_remap){.dtype = in->dtype,
+                          .taps = taps_of(interp),
+                          .channels = h + 1 < last ? (int32_t)extent[last] : 1,
+                          .in = {extent[h + 1], extent[h]}};
     if (extent[h] > HR_REMAP_EXTENT || extent[h + 1] > HR_REMAP_EXTENT || extent[last] > 1 << 22)
         return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
-    m->picture.step[0] = m->picture.channels;
-    m->picture.step[1] = m->picture.channels * m->picture.in[0];
+    m->image.step[0] = m->image.channels;
+    m->image.step[1] = m->image.channels * m->image.in[0];
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, layout.name);
     c->memo = *out = m;
     return HR_STATUS_OK;
@@ -56,7 +56,7 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
 hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error)
 {
     const int32_t h = hr_layout_find(&c->out[0].layout, 'H');
-    const hr_remap *r = &m->picture;
+    const hr_remap *r = &m->image;
     const bool pixels = m->out[0] > 0 && m->out[1] > 0;
 
     HR_TRY(hr__pixels_check(c, 1, m->out[1], m->out[0], error));
@@ -76,7 +76,7 @@ static void map_row(const hr_op_call *c, int64_t at, bool more, float *x, float 
 {
     const hr_remapped *m = c->memo;
     const size_t n = (size_t)m->out[0];
-    const bool nearest = m->picture.taps == 1;
+    const bool nearest = m->image.taps == 1;
     const float *map_x = (const float *)c->in[1].data + at;
     const float *map_y = (const float *)c->in[2].data + at;
 
@@ -91,18 +91,18 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
     const hr_remapped *m = c->memo;
     const int64_t width = m->out[0], height = m->out[1];
     const size_t element = hr_dtype_size(c->out[0].dtype);
-    const size_t in_size = (size_t)(m->picture.in[1] * m->picture.step[1]) * element;
-    const size_t row = (size_t)(width * m->picture.channels) * element;
+    const size_t in_size = (size_t)(m->image.in[1] * m->image.step[1]) * element;
+    const size_t row = (size_t)(width * m->image.channels) * element;
     float *x = hr_arena_alloc(c->arena, (size_t)width * sizeof(*x), error);
     float *y = hr_arena_alloc(c->arena, (size_t)width * sizeof(*y), error);
     char *dst = c->out[0].data;
-    hr_remap picture = m->picture;
+    hr_remap image = m->image;
 
     if (!x || !y)
         return HR_STATUS_NO_MEMORY;
     if (row == 0) /* there may be no memory to point into */
         return HR_STATUS_OK;
-    picture.src = c->in[0].data;
+    image.src = c->in[0].data;
     for (int64_t f = 0; f < m->frames; f++) {
         const int64_t given = m->varies ? f : 0;
         for (int64_t p = 0; p < m->planes; p++) {
@@ -112,9 +112,9 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
                                                 (size_t)width);
                 else
                     map_row(c, (given * height + i) * width, i + 1 < height, x, y);
-                c->kernels->remap_row(dst, &picture, x, y, (size_t)width);
+                c->kernels->remap_row(dst, &image, x, y, (size_t)width);
             }
-            picture.src = (const char *)picture.src + in_size;
+            image.src = (const char *)image.src + in_size;
         }
     }
     return HR_STATUS_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What experimental.remap and experimental.warp_perspective share: pictures whose pixels come from
+/* What experimental.remap and experimental.warp_perspective share: images whose pixels come from
  * positions that maps or matrices give. nvcc compiles this header, too. */
 #ifndef HR_OPS_IMAGE_REMAPPED_H
 #define HR_OPS_IMAGE_REMAPPED_H
@@ -10,9 +10,9 @@
 
 #include <math.h>
 
-/* A sample: `frames` times `planes` pictures, one after the other. */
+/* A sample: `frames` times `planes` images, one after the other. */
 typedef struct hr_remapped {
-    hr_remap picture;               /* the first one */
+    hr_remap image;                 /* the first one */
     int64_t frames, planes, out[2]; /* out: width and height */
     const float *matrix; /* nine numbers; NULL: inputs 1 and 2 are the positions of all pixels */
     float shift;         /* what is added to positions of the inputs */
@@ -21,7 +21,7 @@ typedef struct hr_remapped {
 
 HR_SHARED float remapped_position(const hr_remapped *m, float given)
 {
-    return remap_given(given, m->shift, m->picture.taps == 1);
+    return remap_given(given, m->shift, m->image.taps == 1);
 }
 
 /* Checks the input and `interp`, and makes the memo of the call, in which the border, the fill,

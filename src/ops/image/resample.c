@@ -119,21 +119,21 @@ static hr_status run_axes(hr_op_call *c, const hr_resampling *r, size_t total, h
     return HR_STATUS_OK;
 }
 
-/* Dimensions before the two axes become pictures, those after them channels. */
-static hr_status pictures_make(const hr_op_call *c, const hr_resampling *r, hr_image_program *p,
-                               hr_error *error)
+/* Dimensions before the two axes become images, those after them channels. */
+static hr_status images_make(const hr_op_call *c, const hr_resampling *r, hr_image_program *p,
+                             hr_error *error)
 {
-    hr_tensor pictures = c->in[0];
+    hr_tensor images = c->in[0];
     const int64_t *is = c->in[0].shape.extent;
     int64_t extent[4] = {1, is[r->first], is[r->first + 1], 1};
 
     for (int32_t d = 0; d < r->first; d++)
         extent[0] *= is[d];
-    for (int32_t d = r->first + 2; d < pictures.shape.ndim; d++)
+    for (int32_t d = r->first + 2; d < images.shape.ndim; d++)
         extent[3] *= is[d];
-    pictures.shape = hr_shape_make(4, extent);
-    HR_TRY(hr_layout_set(&pictures.layout, "FHWC", error));
-    HR_TRY(hr_program_from_tensor(p, &pictures, "FHWC", error));
+    images.shape = hr_shape_make(4, extent);
+    HR_TRY(hr_layout_set(&images.layout, "FHWC", error));
+    HR_TRY(hr_program_from_tensor(p, &images, "FHWC", error));
     const hr_filter_axis *y = &r->axis[0], *x = &r->axis[1];
     if (y->given.taps) {
         const hr_given_taps rows[2] = {y->given, r->more[0][0].given};
@@ -151,12 +151,12 @@ hr_status hr__resample_run(hr_op_call *c, const hr_resampling *r, hr_error *erro
         return too_large(error);
     if (total == 0)
         return HR_STATUS_OK;
-    if (!r->pictures)
+    if (!r->images)
         return run_axes(c, r, total, error);
     hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
     if (!p)
         return HR_STATUS_NO_MEMORY;
-    HR_TRY(pictures_make(c, r, p, error));
+    HR_TRY(images_make(c, r, p, error));
     return hr_program_run(p, c, c->out[0].data, error);
 }
 
@@ -224,9 +224,9 @@ hr_status hr__resample_infer(const hr_op_call *c, hr_resampling *r, hr_error *er
     r->device = d;
     if (total == 0)
         return HR_STATUS_OK;
-    if (!r->pictures)
+    if (!r->images)
         return passes_make(c, r, total, d, error);
-    d->pictures = true;
-    HR_TRY(pictures_make(c, r, p, error));
+    d->images = true;
+    HR_TRY(images_make(c, r, p, error));
     return hr_device_program_make(p, c->staging, &d->program, error);
 }

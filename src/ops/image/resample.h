@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Separable filters along any axes of a tensor, on the CPU and on a device: resampling, or given
- * taps. Two axes of pictures are filtered by an image program, other axes one after the other
+ * taps. Two axes of images are filtered by an image program, other axes one after the other
  * (depth, height, width) in float. */
 #ifndef HR_OPS_IMAGE_RESAMPLE_H
 #define HR_OPS_IMAGE_RESAMPLE_H
@@ -24,7 +24,7 @@ typedef struct hr_resample_pass {
 
 /* What a device needs. */
 typedef struct hr_resample_device {
-    bool pictures; /* use `program`; otherwise the passes, one after the other */
+    bool images; /* use `program`; otherwise the passes, one after the other */
     hr_device_program program;
     int32_t count;   /* of passes; 0: the output is empty */
     bool sums;       /* several filters are added */
@@ -34,7 +34,7 @@ typedef struct hr_resample_device {
 
 typedef struct hr_resampling {
     int32_t first, axes; /* dimensions `first` .. `first` + `axes` - 1 */
-    bool pictures;       /* they are height and width of pictures */
+    bool images;         /* they are height and width of images */
     hr_filter_axis axis[HR_MAX_NDIM];
     /* Further filters of the same axes; the results are added. */
     int32_t more_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* resize: pictures, sequences and volumes. Pictures are resized by a step of an image program;
+/* resize: images, sequences and volumes. Images are resized by a step of an image program;
  * volumes whose depth changes are resampled here. */
 #include "ops/image/resize.h"
 #include "ops/image/pixels.h"
@@ -156,7 +156,7 @@ hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_t
     hr_dtype dtype;
 
     if (c->n_out > 1)
-        return HR_STATUS_NOT_FUSABLE; /* the second output is not a picture */
+        return HR_STATUS_NOT_FUSABLE; /* the second output is not an image */
     if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)
         return HR_STATUS_NOT_FUSABLE; /* there are no pixels */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
@@ -186,13 +186,13 @@ hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *erro
     work->first = hr_layout_find(&layout, 'W') - work->axes + 1;
     int64_t *extent = shape.extent + work->first;
     HR_TRY(solve(c, work->axes, extent, work->first, then, axis, error));
-    work->pictures = work->axes == 2 || keeps(&axis[0], extent[0]);
+    work->images = work->axes == 2 || keeps(&axis[0], extent[0]);
     for (int32_t i = 0; i < memo->axes; i++) {
         memo->extent[i] = (int32_t)extent[i];
         extent[i] = axis[i].out;
         work->axis[i].resample = axis[i];
     }
-    if (work->pictures && work->axes == 3) {
+    if (work->images && work->axes == 3) {
         memmove(work->axis, work->axis + 1, 2 * sizeof(*work->axis));
         work->axes = 2;
         work->first++;

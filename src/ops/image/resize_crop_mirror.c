@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* resize_crop_mirror: resizes only what the window needs. Outside the picture, its edge repeats. */
+/* resize_crop_mirror: resizes only what the window needs. Outside the image, its edge repeats. */
 #include "ops/image/resize_crop_mirror.h"
 
 /* Keeps outputs start .. start + size - 1 of the axis. */

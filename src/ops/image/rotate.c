@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* rotate: rotates pictures about their centre, volumes about an axis through their centre, and
+/* rotate: rotates images about their centre, volumes about an axis through their centre, and
  * frames by an angle each. */
 #include "ops/image/rotation.h"
 #include "ops/image/warp.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rotation of pictures and volumes: the matrix, the size of the canvas, and the map. */
+/* Rotation of images and volumes: the matrix, the size of the canvas, and the map. */
 #ifndef HR_OPS_IMAGE_ROTATION_H
 #define HR_OPS_IMAGE_ROTATION_H
 
 #include "core/core.h"
 #include "kernels/gather.h"
 
-/* Axes are x, y, z here; pictures have two. */
+/* Axes are x, y, z here; images have two. */
 typedef struct hr_rotation {
     int32_t axes;
     float m[3][3]; /* output to input, about the centres */
-    bool steep;    /* of pictures: by more than 45 degrees, as DALI rounds the angle */
+    bool steep;    /* of images: by more than 45 degrees, as DALI rounds the angle */
 } hr_rotation;
 
 /* Rotates counter-clockwise by `degrees` with y down, or about `axis` (x, y, z) for volumes, in the

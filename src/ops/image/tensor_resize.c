@@ -9,7 +9,7 @@
 #include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
 
-enum { CHANNELS_MAX = 4 }; /* of pictures; with more channels, axes are resampled one by one */
+enum { CHANNELS_MAX = 4 }; /* of images; with more channels, axes are resampled one by one */
 
 typedef struct tensor_resize_args {
     hr_filter_args filter;
@@ -169,7 +169,7 @@ static void find_block(const hr_resize_request *q, const hr_shape *shape,
         inner *= (size_t)extent[end];
     }
     *r = (hr_resampling){.first = first, .axes = end - first};
-    r->pictures = r->axes == 2 && inner <= CHANNELS_MAX;
+    r->images = r->axes == 2 && inner <= CHANNELS_MAX;
     for (int32_t i = 0; i < r->axes; i++)
         r->axis[i].resample = axis[first + i];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Types, sizes and fill of warped pictures. */
+/* Types, sizes and fill of warped images. */
 #include "ops/image/warp.h"
 #include "ops/image/pixels.h"
 

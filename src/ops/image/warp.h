@@ -34,7 +34,7 @@ typedef struct hr_warp_args {
     }
 
 hr_status hr__warp_check(const hr_warp_args *a, hr_error *error);
-/* Checks the picture in the program, and fills in `g` and the type of the output, except for the
+/* Checks the image in the program, and fills in `g` and the type of the output, except for the
  * size of the output. */
 hr_status hr__warp_begin(const hr_warp_args *a, const hr_image_program *program, hr_gather_spec *g,
                          hr_dtype *dtype, hr_error *error);

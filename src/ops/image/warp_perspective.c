@@ -53,7 +53,7 @@ static hr_border border_of(const char *name)
 static hr_status set_fill(const hr_op_call *c, hr_remapped *m, hr_error *error)
 {
     const perspective_args *a = c->args;
-    const int32_t channels = m->picture.channels, n = a->fill_value.n;
+    const int32_t channels = m->image.channels, n = a->fill_value.n;
 
     if (n > 1 && (n != channels || m->planes > 1))
         return hr_fail(error, HR_STATUS_ERROR, "`fill_value` has %d elements; it must have one%s",
@@ -62,8 +62,8 @@ static hr_status set_fill(const hr_op_call *c, hr_remapped *m, hr_error *error)
     if (!fill)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < channels; k++)
-        fill[k] = remap_element(m->picture.dtype, n ? a->fill_value.v[n == 1 ? 0 : k] : 0.0f);
-    m->picture.fill = fill;
+        fill[k] = remap_element(m->image.dtype, n ? a->fill_value.v[n == 1 ? 0 : k] : 0.0f);
+    m->image.fill = fill;
     return HR_STATUS_OK;
 }
 
@@ -153,7 +153,7 @@ static hr_status perspective_infer(hr_op_call *c, hr_error *error)
     hr_remapped *m;
 
     HR_TRY(hr__remapped_begin(c, "HW|HWC|FHWC|CHW|FCHW", a->interp_type, &m, error));
-    m->picture.border = border_of(a->border_mode);
+    m->image.border = border_of(a->border_mode);
     HR_TRY(set_fill(c, m, error));
     HR_TRY(set_size(c, m, error));
     HR_TRY(set_matrices(c, m, error));

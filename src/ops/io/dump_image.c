@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* dump_image: writes pictures to files, for debugging, and returns them unchanged. */
+/* dump_image: writes images to files, for debugging, and returns them unchanged. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static hr_status dump_image_infer(hr_op_call *c, hr_error *error)
 }
 
 /* Netpbm as text: P2 is grey, P3 in colours. */
-static void write_picture(FILE *file, const hr_tensor *t)
+static void write_image(FILE *file, const hr_tensor *t)
 {
     const int64_t *extent = t->shape.extent;
     const uint8_t *v = t->data;
@@ -74,12 +74,12 @@ static hr_status dump_image_run(hr_op_call *calls, int32_t n, hr_error *error)
         FILE *file = fopen(path, "we");
         if (!file)
             return hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
-        write_picture(file, &calls[i].in[0]);
+        write_image(file, &calls[i].in[0]);
         bool bad = ferror(file);
         if (fclose(file) != 0 || bad) {
             hr_status status =
                 hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
-            unlink(path); /* an incomplete picture */
+            unlink(path); /* an incomplete image */
             return status;
         }
         (void)hr_tensor_bytes(&calls[i].in[0], &bytes); /* the output has room for as many */

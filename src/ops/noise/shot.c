@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* noise.shot: replaces elements by numbers of the Poisson distribution, times a factor. For UINT8
- * pictures there are tables of the 256 distributions. */
+ * images there are tables of the 256 distributions. */
 #include "core/rounding.h"
 #include "ops/noise/noise.h"
 

@@ -33,7 +33,7 @@ void hr__displace_destroy(void *state)
     hr_free(state);
 }
 
-/* The fill in the picture's type. */
+/* The fill in the image's type. */
 static float fill_of(float v, bool is_float)
 {
     return is_float                                   ? v

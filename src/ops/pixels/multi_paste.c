@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* multi_paste: regions of several pictures on one canvas. They come from the inputs, or from
+/* multi_paste: regions of several images on one canvas. They come from the inputs, or from
  * samples of the batch. */
 #include "ops/pixels/multi_paste.h"
 #include "ops/image/pixels.h"

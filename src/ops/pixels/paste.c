@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* paste: a picture on a larger canvas. */
+/* paste: an image on a larger canvas. */
 #include "ops/pixels/paste.h"
 #include "core/core.h"
 #include "headrace/operator.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* sphere: the picture as if seen on a sphere. */
+/* sphere: the image as if seen on a sphere. */
 #include "ops/pixels/displace.h"
 
 typedef struct sphere_args {

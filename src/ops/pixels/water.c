@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* water: the picture as if seen through waves. */
+/* water: the image as if seen through waves. */
 #include "core/core.h"
 #include "ops/pixels/displace.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random_crop_generator: random windows for pictures whose shapes are data. */
+/* random_crop_generator: random windows for images whose shapes are data. */
 #include "ops/image/random_window.h"
 
 typedef struct crop_generator_args {

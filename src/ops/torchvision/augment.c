@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _torchvision.augment: the transforms of torchvision that change colours or turn pictures, and the
+/* _torchvision.augment: the transforms of torchvision that change colours or turn images, and the
  * choices between them, as one program. A step of the program is a list:
  *
  *     ["all", chance, [step, ...]]           one after the other
@@ -171,7 +171,7 @@ static hr_status augment_create(const void *args, void **state, hr_error *error)
 typedef struct walk {
     const hr_rng *rng;
     uint64_t draw; /* the next one */
-    hr_picture picture;
+    hr_image image;
 } walk;
 
 static double unit(walk *w)
@@ -201,9 +201,9 @@ static hr_status run_op(walk *w, const step *s, hr_error *error)
 
     for (int32_t i = 0; i < s->op->params; i++)
         param[i] = param_draw(w, &s->json->items[2 + i]);
-    if (!w->picture.data && !s->op->resizes)
+    if (!w->image.data && !s->op->resizes)
         return HR_STATUS_OK;
-    return s->op->run(&w->picture, param, error);
+    return s->op->run(&w->image, param, error);
 }
 
 static int32_t pick_weighted(walk *w, const step *s)
@@ -230,7 +230,7 @@ static hr_status run_step(walk *w, const step *s, hr_error *error);
 static hr_status run_order(walk *w, const step *s, hr_error *error)
 {
     int32_t *order =
-        hr_arena_alloc(w->picture.call->arena, sizeof(int32_t) * (size_t)s->count, error);
+        hr_arena_alloc(w->image.call->arena, sizeof(int32_t) * (size_t)s->count, error);
 
     if (!order)
         return HR_STATUS_NO_MEMORY;
@@ -262,12 +262,12 @@ static hr_status run_step(walk *w, const step *s, hr_error *error)
 static walk walk_make(hr_op_call *c)
 {
     const int64_t *extent = c->in[0].shape.extent;
-    hr_picture picture = {.h = extent[0], .w = extent[1], .c = (int32_t)extent[2], .call = c};
+    hr_image image = {.h = extent[0], .w = extent[1], .c = (int32_t)extent[2], .call = c};
 
-    return (walk){.rng = &c->rng, .picture = picture};
+    return (walk){.rng = &c->rng, .image = image};
 }
 
-hr_status hr__picture_resize(hr_picture *p, int64_t h, int64_t w, int32_t c, hr_error *error)
+hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_error *error)
 {
     bool run = p->data != NULL;
     size_t size = (size_t)h * (size_t)w * (size_t)c;
@@ -296,7 +296,7 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
                        hr_dtype_name(in->dtype), (long long)channels);
     walk w = walk_make(c);
     HR_TRY(run_step(&w, c->state, error));
-    int64_t extent[] = {w.picture.h, w.picture.w, w.picture.c};
+    int64_t extent[] = {w.image.h, w.image.w, w.image.c};
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(3, extent), "HWC");
     return HR_STATUS_OK;
 }
@@ -304,7 +304,7 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
 static hr_status augment_one(hr_op_call *c, hr_error *error)
 {
     walk w = walk_make(c);
-    hr_picture *p = &w.picture;
+    hr_image *p = &w.image;
     size_t size = (size_t)p->h * (size_t)p->w * (size_t)p->c;
 
     if (size == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The pictures that _torchvision.augment changes, and the operations on them. They compute what
+/* The images that _torchvision.augment changes, and the operations on them. They compute what
  * Pillow computes, with its rounding. */
 #ifndef HR_OPS_TORCHVISION_AUGMENT_H
 #define HR_OPS_TORCHVISION_AUGMENT_H
@@ -10,17 +10,17 @@
 
 enum { HR_AUGMENT_PARAMS = 16 };
 
-/* A picture in the arena, HWC, of 1 or 3 channels. `spare` is as large as `data`: operations that
+/* An image in the arena, HWC, of 1 or 3 channels. `spare` is as large as `data`: operations that
  * read neighbours write there, then swap the two. */
-typedef struct hr_picture {
+typedef struct hr_image {
     uint8_t *data, *spare;
     int64_t h, w;
     int32_t c;
     hr_op_call *call;
-} hr_picture;
+} hr_image;
 
-/* What becomes of a picture. Without data, only of its size. */
-typedef hr_status (*hr_augment_fn)(hr_picture *p, const double *param, hr_error *error);
+/* What becomes of an image. Without data, only of its size. */
+typedef hr_status (*hr_augment_fn)(hr_image *p, const double *param, hr_error *error);
 
 typedef struct hr_augment_op {
     const char *name;
@@ -32,8 +32,8 @@ typedef struct hr_augment_op {
 /* Of each file; the last one has no name. */
 extern const hr_augment_op hr__augment_colours[], hr__augment_warps[];
 
-/* Makes room for a picture of another size; the pixels are lost. */
-hr_status hr__picture_resize(hr_picture *p, int64_t h, int64_t w, int32_t c, hr_error *error);
+/* Makes room for an image of another size; the pixels are lost. */
+hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_error *error);
 
 /* NaN gives the lower limit. */
 static inline double hr__between(double v, double low, double high)
@@ -41,7 +41,7 @@ static inline double hr__between(double v, double low, double high)
     return v > low ? HR_MIN(v, high) : low;
 }
 
-static inline void hr__picture_swap(hr_picture *p)
+static inline void hr__image_swap(hr_image *p)
 {
     uint8_t *data = p->data;
     p->data = p->spare;

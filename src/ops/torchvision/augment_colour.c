@@ -23,7 +23,7 @@ static int32_t luma(const uint8_t *pixel)
     return (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 32768) >> 16;
 }
 
-static void apply_tables(hr_picture *p, const tables *t)
+static void apply_tables(hr_image *p, const tables *t)
 {
     int64_t n = p->h * p->w * p->c;
     uint8_t *data = p->data;
@@ -39,7 +39,7 @@ static void apply_tables(hr_picture *p, const tables *t)
         }
 }
 
-static void apply_table(hr_picture *p, const uint8_t *table)
+static void apply_table(hr_image *p, const uint8_t *table)
 {
     uint8_t *restrict data = p->data;
 
@@ -47,7 +47,7 @@ static void apply_table(hr_picture *p, const uint8_t *table)
         data[i] = table[data[i]];
 }
 
-static void histograms(const hr_picture *p, int64_t count[3][256])
+static void histograms(const hr_image *p, int64_t count[3][256])
 {
     memset(count, 0, sizeof(int64_t[3][256]));
     for (int64_t i = 0, n = p->h * p->w * p->c; i < n; i += p->c)
@@ -57,7 +57,7 @@ static void histograms(const hr_picture *p, int64_t count[3][256])
 
 /* ---- a table for all channels ---- */
 
-static hr_status invert(hr_picture *p, const double *param, hr_error *error)
+static hr_status invert(hr_image *p, const double *param, hr_error *error)
 {
     (void)param;
     (void)error;
@@ -67,7 +67,7 @@ static hr_status invert(hr_picture *p, const double *param, hr_error *error)
 }
 
 /* Bits that are kept. */
-static hr_status posterize(hr_picture *p, const double *param, hr_error *error)
+static hr_status posterize(hr_image *p, const double *param, hr_error *error)
 {
     int32_t bits = (int32_t)hr__between(param[0], 0.0, 8.0);
     uint8_t mask = (uint8_t)(0xff << (8 - bits));
@@ -79,7 +79,7 @@ static hr_status posterize(hr_picture *p, const double *param, hr_error *error)
 }
 
 /* Threshold from which levels are inverted. */
-static hr_status solarize(hr_picture *p, const double *param, hr_error *error)
+static hr_status solarize(hr_image *p, const double *param, hr_error *error)
 {
     uint8_t table[256];
 
@@ -90,7 +90,7 @@ static hr_status solarize(hr_picture *p, const double *param, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static void towards(hr_picture *p, int32_t level, double factor)
+static void towards(hr_image *p, int32_t level, double factor)
 {
     uint8_t table[256];
 
@@ -99,15 +99,15 @@ static void towards(hr_picture *p, int32_t level, double factor)
     apply_table(p, table);
 }
 
-static hr_status brightness(hr_picture *p, const double *param, hr_error *error)
+static hr_status brightness(hr_image *p, const double *param, hr_error *error)
 {
     (void)error;
     towards(p, 0, param[0]);
     return HR_STATUS_OK;
 }
 
-/* Away from the mean of the grey picture. */
-static hr_status contrast(hr_picture *p, const double *param, hr_error *error)
+/* Away from the mean of the grey image. */
+static hr_status contrast(hr_image *p, const double *param, hr_error *error)
 {
     int64_t pixels = p->h * p->w, sum = 0;
 
@@ -149,7 +149,7 @@ static void equalize_table(uint8_t *table, const int64_t *count)
     }
 }
 
-static void by_histogram(hr_picture *p, void (*make)(uint8_t *table, const int64_t *count))
+static void by_histogram(hr_image *p, void (*make)(uint8_t *table, const int64_t *count))
 {
     int64_t count[3][256];
     tables t;
@@ -160,7 +160,7 @@ static void by_histogram(hr_picture *p, void (*make)(uint8_t *table, const int64
     apply_tables(p, &t);
 }
 
-static hr_status autocontrast(hr_picture *p, const double *param, hr_error *error)
+static hr_status autocontrast(hr_image *p, const double *param, hr_error *error)
 {
     (void)param;
     (void)error;
@@ -168,7 +168,7 @@ static hr_status autocontrast(hr_picture *p, const double *param, hr_error *erro
     return HR_STATUS_OK;
 }
 
-static hr_status equalize(hr_picture *p, const double *param, hr_error *error)
+static hr_status equalize(hr_image *p, const double *param, hr_error *error)
 {
     (void)param;
     (void)error;
@@ -179,7 +179,7 @@ static hr_status equalize(hr_picture *p, const double *param, hr_error *error)
 /* ---- pixel by pixel ---- */
 
 /* Channels of the result: 1 or 3. */
-static hr_status gray(hr_picture *p, const double *param, hr_error *error)
+static hr_status gray(hr_image *p, const double *param, hr_error *error)
 {
     int32_t from = p->c, to = param[0] == 1.0 ? 1 : 3;
     int64_t pixels = p->h * p->w;
@@ -191,17 +191,17 @@ static hr_status gray(hr_picture *p, const double *param, hr_error *error)
         const uint8_t *grey = p->data;
         uint8_t *to_pixel = p->spare;
         if (from == 1) {
-            HR_TRY(hr__picture_resize(p, p->h, p->w, 3, error));
+            HR_TRY(hr__image_resize(p, p->h, p->w, 3, error));
             to_pixel = p->spare;
         }
         for (int64_t i = 0; i < pixels; i++, to_pixel += 3)
             to_pixel[0] = to_pixel[1] = to_pixel[2] = grey[i];
-        hr__picture_swap(p);
+        hr__image_swap(p);
     }
-    return hr__picture_resize(p, p->h, p->w, to, error);
+    return hr__image_resize(p, p->h, p->w, to, error);
 }
 
-static hr_status saturation(hr_picture *p, const double *param, hr_error *error)
+static hr_status saturation(hr_image *p, const double *param, hr_error *error)
 {
     (void)error;
     if (p->c == 3)
@@ -210,7 +210,7 @@ static hr_status saturation(hr_picture *p, const double *param, hr_error *error)
 }
 
 /* Turns by a part of the circle, through Pillow's 8-bit HSV. */
-static hr_status hue(hr_picture *p, const double *param, hr_error *error)
+static hr_status hue(hr_image *p, const double *param, hr_error *error)
 {
     int32_t turn = (int32_t)(hr__between(param[0], -1.0, 1.0) * 255.0);
 
@@ -220,8 +220,8 @@ static hr_status hue(hr_picture *p, const double *param, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Away from a smoothed picture, whose edges are those of the picture. */
-static hr_status sharpness(hr_picture *p, const double *param, hr_error *error)
+/* Away from a smoothed image, whose edges are those of the image. */
+static hr_status sharpness(hr_image *p, const double *param, hr_error *error)
 {
     int64_t row = p->w * p->c, c = p->c;
     float factor = (float)param[0];
@@ -240,7 +240,7 @@ static hr_status sharpness(hr_picture *p, const double *param, hr_error *error)
             out[x] = blend((2 * sum + 13) / 26, in[x], factor);
         }
     }
-    hr__picture_swap(p);
+    hr__image_swap(p);
     return HR_STATUS_OK;
 }
 

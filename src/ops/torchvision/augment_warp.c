@@ -48,12 +48,12 @@ static position warp_at(const warp *t, int64_t x, int64_t y)
 
 /* ---- taking one pixel ---- */
 
-static bool inside(const hr_picture *p, position at)
+static bool inside(const hr_image *p, position at)
 {
     return at.x >= 0.0 && at.x < (double)p->w && at.y >= 0.0 && at.y < (double)p->h;
 }
 
-static void take_bilinear(const hr_picture *p, position at, uint8_t *out)
+static void take_bilinear(const hr_image *p, position at, uint8_t *out)
 {
     int64_t x = (int64_t)floor(at.x - 0.5), y = (int64_t)floor(at.y - 0.5);
     double dx = at.x - 0.5 - (double)x, dy = at.y - 0.5 - (double)y;
@@ -80,7 +80,7 @@ static int64_t limit(int64_t i, int64_t n)
     return i < 0 ? 0 : HR_MIN(i, n - 1);
 }
 
-static void take_bicubic(const hr_picture *p, position at, uint8_t *out)
+static void take_bicubic(const hr_image *p, position at, uint8_t *out)
 {
     int64_t x = (int64_t)floor(at.x - 0.5), y = (int64_t)floor(at.y - 0.5), column[4];
     double dx = at.x - 0.5 - (double)x, dy = at.y - 0.5 - (double)y, row[4];
@@ -97,16 +97,16 @@ static void take_bicubic(const hr_picture *p, position at, uint8_t *out)
     }
 }
 
-static void copy_pixel(const hr_picture *p, int64_t x, int64_t y, uint8_t *out)
+static void copy_pixel(const hr_image *p, int64_t x, int64_t y, uint8_t *out)
 {
     const uint8_t *in = p->data + (y * p->w + x) * p->c;
     for (int32_t c = 0; c < p->c; c++)
         out[c] = in[c];
 }
 
-/* ---- whole pictures: from data of p to `out`, which has the fill ---- */
+/* ---- whole images: from data of p to `out`, which has the fill ---- */
 
-static void run_filter(const hr_picture *p, const warp *t, uint8_t *out, int64_t h, int64_t w)
+static void run_filter(const hr_image *p, const warp *t, uint8_t *out, int64_t h, int64_t w)
 {
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++, out += p->c) {
@@ -122,14 +122,14 @@ static void run_filter(const hr_picture *p, const warp *t, uint8_t *out, int64_t
         }
 }
 
-/* In 65536ths; `most` keeps sums over a picture within 64 bits. */
+/* In 65536ths; `most` keeps sums over an image within 64 bits. */
 static int64_t fixed(double v, double most)
 {
     return (int64_t)floor(hr__between(v, -most, most) * 65536.0 + 0.5);
 }
 
 /* Nearest neighbours of an affine map: positions in 65536ths of a pixel are added up. */
-static void run_fixed(const hr_picture *p, const double *m, uint8_t *out, int64_t h, int64_t w)
+static void run_fixed(const hr_image *p, const double *m, uint8_t *out, int64_t h, int64_t w)
 {
     int64_t step_x = fixed(m[0], 32767.0), row_x = fixed(m[1], 32767.0);
     int64_t step_y = fixed(m[3], 32767.0), row_y = fixed(m[4], 32767.0);
@@ -153,7 +153,7 @@ static void axis_positions(int32_t *from, int64_t n, double start, double step, 
         from[i] = start >= 0.0 && start < (double)size ? (int32_t)start : -1;
 }
 
-static hr_status run_scale(const hr_picture *p, const double *m, uint8_t *out, int64_t h, int64_t w,
+static hr_status run_scale(const hr_image *p, const double *m, uint8_t *out, int64_t h, int64_t w,
                            hr_error *error)
 {
     int32_t *columns = hr_arena_alloc(p->call->arena, sizeof(int32_t) * (size_t)(w + h), error);
@@ -181,14 +181,14 @@ static void fill(uint8_t *out, int64_t pixels, int32_t channels, const double *v
             *out++ = level[c];
 }
 
-/* The picture becomes one of h x w pixels. */
-static hr_status warp_run(hr_picture *p, const warp *t, int64_t h, int64_t w, hr_error *error)
+/* The image becomes one of h x w pixels. */
+static hr_status warp_run(hr_image *p, const warp *t, int64_t h, int64_t w, hr_error *error)
 {
-    hr_picture from = *p;
+    hr_image from = *p;
     hr_status status = HR_STATUS_OK;
     bool affine = t->m[6] == 0.0 && t->m[7] == 0.0;
 
-    HR_TRY(hr__picture_resize(p, h, w, p->c, error));
+    HR_TRY(hr__image_resize(p, h, w, p->c, error));
     if (!p->data)
         return HR_STATUS_OK;
     fill(p->spare, h * w, p->c, t->fill);
@@ -198,13 +198,13 @@ static hr_status warp_run(hr_picture *p, const warp *t, int64_t h, int64_t w, hr
         status = run_scale(&from, t->m, p->spare, h, w, error);
     else
         run_fixed(&from, t->m, p->spare, h, w);
-    hr__picture_swap(p);
+    hr__image_swap(p);
     return status;
 }
 
 /* ---- torchvision's parameters ---- */
 
-/* How a translation is given: in pixels or in parts of the picture, and how it is rounded. */
+/* How a translation is given: in pixels or in parts of the image, and how it is rounded. */
 enum { SHIFT_PIXELS, SHIFT_PARTS_CUT, SHIFT_PARTS_ROUND };
 
 static double shift(double v, double unit, int64_t size)
@@ -218,7 +218,7 @@ static double shift(double v, double unit, int64_t size)
 
 /* filter, angle, how the shift is given, shift along x and y, scale, shear along x and y (degrees),
  * whether the centre is given, its x and y, fill of three channels */
-static hr_status affine(hr_picture *p, const double *a, hr_error *error)
+static hr_status affine(hr_image *p, const double *a, hr_error *error)
 {
     warp t = {.filter = filter_of(a[0]), .fill = a + 11};
     double angle = radians(a[1]), shear_x = radians(a[6]), shear_y = radians(a[7]), scale = a[5];
@@ -243,7 +243,7 @@ static double decimals(double v)
     return hr_round(v * 1e15) / 1e15;
 }
 
-/* Pixels of a side of the rectangle around the turned picture, whose matrix row is given. */
+/* Pixels of a side of the rectangle around the turned image, whose matrix row is given. */
 static int64_t extent_of(const double *row, double w, double h)
 {
     double at[4] = {row[2], row[0] * w + row[2], row[0] * w + row[1] * h + row[2],
@@ -258,7 +258,7 @@ static int64_t extent_of(const double *row, double w, double h)
 }
 
 /* Quarter turns are exact. */
-static void quarter_turns(hr_picture *p, int32_t turns)
+static void quarter_turns(hr_image *p, int32_t turns)
 {
     uint8_t *out = p->spare;
     int64_t h = turns % 2 ? p->w : p->h, w = turns % 2 ? p->h : p->w;
@@ -271,11 +271,11 @@ static void quarter_turns(hr_picture *p, int32_t turns)
         }
     p->h = h;
     p->w = w;
-    hr__picture_swap(p);
+    hr__image_swap(p);
 }
 
 /* filter, angle, whether the size grows, whether the centre is given, its x and y, fill */
-static hr_status rotate(hr_picture *p, const double *a, hr_error *error)
+static hr_status rotate(hr_image *p, const double *a, hr_error *error)
 {
     warp t = {.filter = filter_of(a[0]), .fill = a + 6};
     double angle = a[1] - 360.0 * floor(a[1] / 360.0), w = (double)p->w, h = (double)p->h;
@@ -334,7 +334,7 @@ static bool solve(double e[8][9], double *result)
 
 /* filter, how far corners move (1: to the middle), 8 parts of that for the x and y of the corners
  * clockwise from the top left, fill */
-static hr_status perspective(hr_picture *p, const double *a, hr_error *error)
+static hr_status perspective(hr_image *p, const double *a, hr_error *error)
 {
     static const bool high[8] = {false, false, true, false, true, true, false, true};
     warp t = {.filter = filter_of(a[0]), .fill = a + 10};
@@ -353,7 +353,7 @@ static hr_status perspective(hr_picture *p, const double *a, hr_error *error)
         memcpy(e[i], i % 2 ? along_y : along_x, sizeof(along_x));
     }
     if (!solve(e, t.m))
-        return HR_STATUS_OK; /* of a picture without width or height */
+        return HR_STATUS_OK; /* of an image without width or height */
     for (int32_t i = 0; i < 8; i++)
         t.m[i] = (double)(float)t.m[i];
     return warp_run(p, &t, p->h, p->w, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* _torchvision.resize: resizes as torchvision does with Pillow. Differs from resize in the size of
- * the longer side, which is truncated, and in the edges: taps outside the picture have no weight.
+ * the longer side, which is truncated, and in the edges: taps outside the image have no weight.
  * Pillow rounds between the passes, which is visible where a filter overshoots: two nodes, of which
  * one has `first_pass`, do the same. */
 #include "image/program.h"

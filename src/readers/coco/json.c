@@ -11,10 +11,10 @@
 #define SIDE_MAX 1000000
 #define COORDINATE_MAX 1e37 /* so that sums of two are finite in single precision */
 
-typedef struct picture {
+typedef struct entry {
     int64_t id, width, height, name; /* name: offset in `text` */
     int64_t order;
-} picture;
+} entry;
 
 typedef struct category {
     int64_t id, label;
@@ -31,7 +31,7 @@ typedef struct loader {
     const hr_coco_options *options;
     hr_coco_data *out;
     /* In the order of the file. The ranges of polygons are pairs of int64: first vertex, count. */
-    hr_scan pictures, names, annotations, categories, polygons, vertices, rles;
+    hr_scan entries, names, annotations, categories, polygons, vertices, rles;
     hr_error *error;
 } loader;
 
@@ -191,9 +191,9 @@ static hr_status read_annotation(loader *l)
     return HR_STATUS_OK;
 }
 
-static hr_status read_picture(loader *l)
+static hr_status read_entry(loader *l)
 {
-    picture p = {.id = INT64_MIN, .name = -1, .order = HR_COCO_COUNT(l->pictures, picture)};
+    entry p = {.id = INT64_MIN, .name = -1, .order = HR_COCO_COUNT(l->entries, entry)};
     bool first = true, more = true;
     for (;;) {
         HR_TRY(hr_json_stream_key(&l->in, &first, &more));
@@ -215,7 +215,7 @@ static hr_status read_picture(loader *l)
     }
     if (p.id == INT64_MIN || p.name < 0)
         return hr_json_stream_fail(&l->in, "an image has no id or no file_name");
-    return hr_scan_add(&l->pictures, &p, sizeof(p), l->error);
+    return hr_scan_add(&l->entries, &p, sizeof(p), l->error);
 }
 
 static hr_status read_category(loader *l)
@@ -239,7 +239,7 @@ static hr_status read_file(loader *l)
         const char *key;
         hr_status (*read)(loader *l);
     } lists[] = {
-        {"images", read_picture}, {"annotations", read_annotation}, {"categories", read_category}};
+        {"images", read_entry}, {"annotations", read_annotation}, {"categories", read_category}};
     bool first = true, more = true;
     for (;;) {
         size_t i = 0;
@@ -276,7 +276,7 @@ static int by_image(const void *x, const void *y)
 
 static int by_id(const void *x, const void *y)
 {
-    const picture *a = x, *b = y;
+    const entry *a = x, *b = y;
     return a->id != b->id ? compare(a->id, b->id) : compare(a->order, b->order);
 }
 
@@ -303,7 +303,7 @@ static int32_t label_of(const loader *l, int64_t id)
     return low < count && all[low].id == id ? (int32_t)all[low].label : 0;
 }
 
-static hr_status add_box(loader *l, const annotation *a, const picture *p)
+static hr_status add_box(loader *l, const annotation *a, const entry *p)
 {
     const hr_coco_options *o = l->options;
     const float sides[2] = {(float)p->width, (float)p->height};
@@ -318,7 +318,7 @@ static hr_status add_box(loader *l, const annotation *a, const picture *p)
     return hr_scan_add(&l->out->labels, &label, sizeof(label), l->error);
 }
 
-static hr_status add_masks(loader *l, const annotation *a, const picture *p, hr_coco_image *image)
+static hr_status add_masks(loader *l, const annotation *a, const entry *p, hr_coco_image *image)
 {
     hr_coco_data *d = l->out;
     const int32_t mask = (int32_t)image->boxes.count;
@@ -347,7 +347,7 @@ static hr_status add_masks(loader *l, const annotation *a, const picture *p, hr_
 }
 
 /* Fractions and masks need the size of the image. */
-static hr_status check_size(const loader *l, const picture *p, bool empty)
+static hr_status check_size(const loader *l, const entry *p, bool empty)
 {
     const hr_coco_options *o = l->options;
     const char *needs = o->drawn ? "pixelwise_masks" : o->ratio && !empty ? "ratio" : NULL;
@@ -360,7 +360,7 @@ static hr_status check_size(const loader *l, const picture *p, bool empty)
                    (long long)p->height, needs);
 }
 
-static hr_status add_image(loader *l, const picture *p)
+static hr_status add_image(loader *l, const entry *p)
 {
     const annotation *all = HR_COCO_AT(l->annotations, annotation);
     int64_t low = 0, count = HR_COCO_COUNT(l->annotations, annotation), high = count;
@@ -393,18 +393,18 @@ static hr_status add_image(loader *l, const picture *p)
 
 typedef struct named {
     const char *name;
-    const picture *picture;
+    const entry *entry;
 } named;
 
 static int by_name(const void *x, const void *y)
 {
     const named *a = x, *b = y;
     int order = strcmp(a->name, b->name);
-    return order || !a->picture || !b->picture ? order : by_id(a->picture, b->picture);
+    return order || !a->entry || !b->entry ? order : by_id(a->entry, b->entry);
 }
 
 /* The first image of this name. */
-static const picture *find(const named *table, int64_t count, const char *name)
+static const entry *find(const named *table, int64_t count, const char *name)
 {
     int64_t low = 0, high = count;
     while (low < high) {
@@ -414,21 +414,21 @@ static const picture *find(const named *table, int64_t count, const char *name)
         else
             high = middle;
     }
-    return low < count && strcmp(table[low].name, name) == 0 ? table[low].picture : NULL;
+    return low < count && strcmp(table[low].name, name) == 0 ? table[low].entry : NULL;
 }
 
-static hr_status add_named(loader *l, const picture *pictures, int64_t count)
+static hr_status add_named(loader *l, const entry *entries, int64_t count)
 {
     named *table = hr_calloc((size_t)count + 1, sizeof(*table), l->error);
     hr_status status = HR_STATUS_OK;
     if (!table)
         return HR_STATUS_NO_MEMORY;
     for (int64_t i = 0; i < count; i++)
-        table[i] = (named){l->names.data + pictures[i].name, &pictures[i]};
+        table[i] = (named){l->names.data + entries[i].name, &entries[i]};
     if (count > 0)
         qsort(table, (size_t)count, sizeof(*table), by_name);
     for (int32_t i = 0; i < l->options->images.n && status == HR_STATUS_OK; i++) {
-        const picture *p = find(table, count, l->options->images.v[i]);
+        const entry *p = find(table, count, l->options->images.v[i]);
         if (p)
             status = add_image(l, p);
     }
@@ -436,14 +436,14 @@ static hr_status add_named(loader *l, const picture *pictures, int64_t count)
     return status;
 }
 
-static bool same_image(const loader *l, const picture *a, const picture *b)
+static bool same_image(const loader *l, const entry *a, const entry *b)
 {
     return a->width == b->width && a->height == b->height &&
            strcmp(l->names.data + a->name, l->names.data + b->name) == 0;
 }
 
 /* Adds the image that was added last once more, if it was. It has the same annotations. */
-static hr_status repeat_image(loader *l, const picture *p)
+static hr_status repeat_image(loader *l, const entry *p)
 {
     hr_coco_data *d = l->out;
     const int64_t count = HR_COCO_COUNT(d->images, hr_coco_image);
@@ -456,8 +456,8 @@ static hr_status repeat_image(loader *l, const picture *p)
 
 static hr_status choose(loader *l)
 {
-    picture *pictures = HR_COCO_AT(l->pictures, picture);
-    int64_t count = HR_COCO_COUNT(l->pictures, picture);
+    entry *entries = HR_COCO_AT(l->entries, entry);
+    int64_t count = HR_COCO_COUNT(l->entries, entry);
     size_t annotations = (size_t)HR_COCO_COUNT(l->annotations, annotation);
     size_t categories = (size_t)HR_COCO_COUNT(l->categories, category);
     if (annotations > 0)
@@ -465,18 +465,18 @@ static hr_status choose(loader *l)
     if (categories > 0)
         qsort(l->categories.data, categories, sizeof(category), by_category);
     if (count > 0)
-        qsort(pictures, (size_t)count, sizeof(*pictures), by_id);
+        qsort(entries, (size_t)count, sizeof(*entries), by_id);
     for (int64_t i = 1; i < count; i++)
-        if (pictures[i].id == pictures[i - 1].id && !same_image(l, &pictures[i], &pictures[i - 1]))
+        if (entries[i].id == entries[i - 1].id && !same_image(l, &entries[i], &entries[i - 1]))
             return hr_fail(l->error, HR_STATUS_CORRUPT,
                            "the images '%s' and '%s' have the same id, %lld",
-                           l->names.data + pictures[i - 1].name, l->names.data + pictures[i].name,
-                           (long long)pictures[i].id);
+                           l->names.data + entries[i - 1].name, l->names.data + entries[i].name,
+                           (long long)entries[i].id);
     if (l->options->images.n > 0)
-        return add_named(l, pictures, count);
+        return add_named(l, entries, count);
     for (int64_t i = 0; i < count; i++)
-        HR_TRY(i > 0 && pictures[i].id == pictures[i - 1].id ? repeat_image(l, &pictures[i])
-                                                             : add_image(l, &pictures[i]));
+        HR_TRY(i > 0 && entries[i].id == entries[i - 1].id ? repeat_image(l, &entries[i])
+                                                           : add_image(l, &entries[i]));
     return HR_STATUS_OK;
 }
 
@@ -493,7 +493,7 @@ hr_status hr_coco_load(hr_coco_data *d, const char *path, const hr_coco_options 
     hr_object_close(object);
     if (status == HR_STATUS_OK)
         status = choose(&l);
-    hr_scan *const tables[] = {&l.pictures, &l.names,    &l.annotations, &l.categories,
+    hr_scan *const tables[] = {&l.entries,  &l.names,    &l.annotations, &l.categories,
                                &l.polygons, &l.vertices, &l.rles};
     for (size_t i = 0; i < HR_COUNT_OF(tables); i++)
         hr_free(tables[i]->data);

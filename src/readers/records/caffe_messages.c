@@ -69,14 +69,14 @@ static hr_status put_label(const datum *d, hr_arena *arena, hr_tensor *out, hr_e
     return HR_STATUS_OK;
 }
 
-hr_status hr_caffe_datum(const hr_tensor *value, bool picture, bool label, hr_arena *arena,
+hr_status hr_caffe_datum(const hr_tensor *value, bool image, bool label, hr_arena *arena,
                          hr_tensor *out, hr_error *error)
 {
     datum d;
     if (!parse_datum(value, &d))
         return hr_fail(error, HR_STATUS_CORRUPT, "the value, %lld bytes, is not a Datum of Caffe",
                        (long long)value->shape.extent[0]);
-    if (picture)
+    if (image)
         HR_TRY(put_data(&d, value, out++, error));
     return label ? put_label(&d, arena, out, error) : HR_STATUS_OK;
 }
@@ -119,7 +119,7 @@ static bool is_sparse(const hr_caffe2_wanted *a)
 int32_t hr_caffe2_outputs(const hr_caffe2_wanted *wanted)
 {
     int32_t labels = wanted->label_type == LABEL_KIND_NONE ? 0 : is_sparse(wanted) ? 2 : 1;
-    return wanted->picture + labels + wanted->additional + wanted->box;
+    return wanted->image + labels + wanted->additional + wanted->box;
 }
 
 static hr_status fail_damaged(const reading *r, hr_error *error)
@@ -240,7 +240,7 @@ static bool find_bytes(hr_wire proto, uint32_t number, hr_wire *out)
     return out->at != NULL;
 }
 
-static hr_status put_picture(reading *r, hr_error *error)
+static hr_status put_image(reading *r, hr_error *error)
 {
     hr_wire proto, bytes;
     int32_t type;
@@ -366,8 +366,8 @@ hr_status hr_caffe2_tensors(const hr_caffe2_wanted *wanted, const hr_tensor *val
     r->protos = r->taken = 0;
     r->out = out;
     HR_TRY(find_protos(r, error));
-    if (wanted->picture)
-        HR_TRY(put_picture(r, error));
+    if (wanted->image)
+        HR_TRY(put_image(r, error));
     if (wanted->label_type != LABEL_KIND_NONE)
         HR_TRY(put_labels(r, wanted, error));
     return put_rest(r, wanted, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* readers.mxnet: pictures and labels in RecordIO files. A record is a magic number, a word with its
+/* readers.mxnet: images and labels in RecordIO files. A record is a magic number, a word with its
  * kind and length, and its data, padded to four bytes. Data that contains the magic number is split
  * there into several records, which are put together again. */
 #include <errno.h>
@@ -360,11 +360,11 @@ static hr_status mxnet_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes
         return hr_fail(error, HR_STATUS_CORRUPT, "a record of %zu bytes cannot have %u labels",
                        record.size, header.label_count);
     HR_TRY(put_labels(c, &header, record.data + sizeof(header), error));
-    const uint8_t *picture = record.data + sizeof(header) + labels, *span = bytes[0].data;
-    int64_t size = record.data + record.size - picture;
+    const uint8_t *image = record.data + sizeof(header) + labels, *span = bytes[0].data;
+    int64_t size = record.data + record.size - image;
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, (hr_shape){1, {size}}, NULL);
-    c->out[0].data = (void *)picture;
-    if (picture >= span && picture <= span + bytes[0].shape.extent[0])
+    c->out[0].data = (void *)image;
+    if (image >= span && image <= span + bytes[0].shape.extent[0])
         c->out[0].buffer = bytes[0].buffer;
     return HR_STATUS_OK;
 }

@@ -163,7 +163,7 @@ static hr_status parse_pax(hr_tar_extended *x, const uint8_t *text, size_t size,
         if (is_key(key, key_size, "path"))
             HR_TRY(set_path(&x->path, value, value_size, error));
         else if (is_key(key, key_size, "size") && !decimal(value, value_size, &x->size))
-            return hr_fail(error, HR_STATUS_CORRUPT, "a pax header has a size that is no number");
+            return hr_fail(error, HR_STATUS_CORRUPT, "the size in a pax header is not a number");
         else if (is_key(key, key_size, "GNU.sparse.name"))
             HR_TRY(set_path(&x->sparse_path, value, value_size, error));
         x->sparse = x->sparse || is_sparse(key, key_size);

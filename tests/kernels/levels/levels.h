@@ -43,7 +43,7 @@ extern uint8_t *const levels_bytes, *const levels_out;
 /* `n` random floats; the memory is reused after 8 calls. */
 float *levels_floats(size_t n, float low, float high);
 
-void levels_of_pictures(void);
+void levels_of_images(void);
 void levels_of_numbers(void);
 void levels_of_codecs(void);
 

@@ -238,7 +238,7 @@ static void lab(void)
     KERNEL(blend_tables, "", N, OUT, N, k->blend_tables(OUT, IN, N, quads, right, 0.3f))
 }
 
-void levels_of_pictures(void)
+void levels_of_images(void)
 {
     fixed_resampling();
     float_resampling();

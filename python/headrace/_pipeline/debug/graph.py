@@ -184,7 +184,7 @@ class DebugGraph(_graph.Graph):
         return batches
 
     def _of(self, node: Node, where: list[int] | None, instance: _graph.Instance) -> Any:
-        """The batch of a node, restricted to the samples `where`."""
+        """The batch of a node with only the samples at the positions `where`."""
         batch, own = self._batch(node), self._where[self.numbers[node.source]]
         if where == own:
             if own is None:
