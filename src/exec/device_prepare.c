@@ -216,7 +216,7 @@ static void keep_model(hr_group *g, const hr_plan_step *step, const hr_piece *fi
 {
     bool alone = first && first == p->last && !first->inside && !first->call.memo;
     bool own_name = last->source_info != g->tasks[p->i].info;
-    if (alone && !own_name && first->kind != HR_PIECE_KIND_PICTURE &&
+    if (alone && !own_name && first->kind != HR_PIECE_KIND_IMAGE &&
         first->kind != HR_PIECE_KIND_PIXELS && same_for_all(g, step))
         p->batch->models[g->worker->number] = first;
 }
