@@ -263,6 +263,50 @@ static hr_status batch_make(hr_batch **out, const make_args *a, const hr_tensor 
     return status;
 }
 
+/* Whether the batch needs a buffer that keeps the item's object alive, or waits for its stream. */
+static bool needs_buffer(const make_args *a, const imported *item)
+{
+    bool waits = item->device >= 0 && item->stream != a->stream;
+    return !item->owner && (!a->copy || waits);
+}
+
+/* Makes the buffers of the items. Those of device memory that is complete on one stream share one
+ * buffer, which needs one event. 0, or -1. */
+static int adopt_all(core_state *state, const make_args *a, imported *items, Py_ssize_t n,
+                     hr_buffer **buffers)
+{
+    imported *shared = NULL; /* the first of them; its holder is a list of all their holders */
+    for (Py_ssize_t i = 0; i < n; i++) {
+        imported *item = &items[i];
+        if (item->device < 0 || !item->holder || !needs_buffer(a, item))
+            continue;
+        PyObject *holders = shared ? shared->holder : PyList_New(0);
+        if (shared && (item->stream != shared->stream || item->device != shared->device))
+            continue;
+        int rc = holders ? PyList_Append(holders, item->holder) : -1;
+        if (rc < 0 && !shared)
+            Py_XDECREF(holders);
+        if (rc < 0)
+            return -1;
+        Py_CLEAR(item->holder);
+        shared = shared ? shared : item;
+        shared->holder = holders;
+    }
+    hr_buffer *of_all = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!needs_buffer(a, &items[i]))
+            continue;
+        bool shares = of_all && items[i].device >= 0 && !items[i].holder;
+        if (!shares && import_adopt(state, &items[i], &buffers[i]) < 0)
+            return -1;
+        if (&items[i] == shared)
+            of_all = buffers[i];
+        else if (shares)
+            buffers[i] = hr_buffer_ref(of_all);
+    }
+    return 0;
+}
+
 /* Consumes the contents of `items`. */
 static hr_batch *batch_of(core_state *state, const make_args *a, imported *items, Py_ssize_t n)
 {
@@ -281,13 +325,11 @@ static hr_batch *batch_of(core_state *state, const make_args *a, imported *items
             goto cleanup;
         views[i] = items[i].tensor;
         wait = wait || items[i].device < 0;
-        bool waits = items[i].device >= 0 && items[i].stream != a->stream;
-        if (items[i].owner || (a->copy && !waits))
-            continue;
-        if (import_adopt(state, &items[i], &buffers[i]) < 0)
-            goto cleanup;
-        views[i].buffer = buffers[i];
     }
+    if (adopt_all(state, a, items, n, buffers) < 0)
+        goto cleanup;
+    for (Py_ssize_t i = 0; i < n; i++)
+        views[i].buffer = buffers[i] ? buffers[i] : views[i].buffer;
     if (core_same_layout(a->layout, views, n) == 0 &&
         batch_make(&batch, a, views, n, device >= 0 ? device : a->device, wait, &error) !=
             HR_STATUS_OK)

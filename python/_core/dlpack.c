@@ -48,6 +48,16 @@ static const struct {
     [HR_DTYPE_FLOAT64] = {DL_FLOAT, 64}, [HR_DTYPE_BOOL] = {DL_BOOL, 8},
 };
 
+/* What a producer offers to C as `__dlpack_c_exchange_api__` of its type, since version 1.3. */
+typedef struct dl_exchange {
+    uint32_t major, minor;
+    void *older; /* a table of an earlier major version */
+    void *allocate;
+    int (*from_object)(void *object, dl_versioned **out); /* waits for no stream */
+    void *to_object, *view_object;
+    int (*current_stream)(int32_t device_type, int32_t id, void **stream);
+} dl_exchange;
+
 /* ---- export ---- */
 
 typedef struct lent {
@@ -196,6 +206,66 @@ static void used_versioned(PyObject *capsule)
     dl_versioned *versioned = PyCapsule_GetPointer(capsule, "headrace.dltensor_versioned");
     if (versioned && versioned->deleter)
         versioned->deleter(versioned);
+}
+
+/* The table of the object's type, or NULL without an exception. */
+static const dl_exchange *exchange_of(PyObject *object)
+{
+    PyObject *capsule =
+        PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
+    const dl_exchange *api = NULL;
+    if (!capsule)
+        PyErr_Clear();
+    else if (PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+        api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    Py_XDECREF(capsule); /* the table lives as long as the type */
+    return api && api->major == 1 ? api : NULL;
+}
+
+/* PyTorch's table also exports tensors that its `__dlpack__` refuses. */
+static int requires_grad(PyObject *object)
+{
+    PyObject *grad = PyObject_GetAttrString(object, "requires_grad");
+    int yes = grad && grad != Py_False;
+    if (!grad)
+        PyErr_Clear();
+    Py_XDECREF(grad);
+    return yes;
+}
+
+/* Whether the data is complete in the order of `stream`. */
+static int complete_on(const dl_exchange *api, const dl_tensor *dl, const void *stream)
+{
+    void *current = NULL;
+    if (dl->device.type != DL_CUDA)
+        return 1;
+    if (api->current_stream(DL_CUDA, dl->device.id, &current) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    return current == stream;
+}
+
+PyObject *dlpack_exchange(PyObject *object, void *stream, hr_tensor *tensor, int64_t *strides,
+                          int32_t *device)
+{
+    dl_versioned *managed = NULL;
+    const dl_exchange *api = exchange_of(object);
+    if (!api || requires_grad(object))
+        return NULL;
+    if (api->from_object(object, &managed) != 0 || !managed)
+        return NULL;
+    if (managed->major != 1 || !complete_on(api, &managed->tensor, stream)) {
+        if (managed->deleter)
+            managed->deleter(managed);
+        return NULL;
+    }
+    PyObject *holder = PyCapsule_New(managed, "headrace.dltensor_versioned", used_versioned);
+    if (!holder && managed->deleter)
+        managed->deleter(managed);
+    if (holder && read_tensor(&managed->tensor, tensor, strides, device) < 0)
+        Py_CLEAR(holder);
+    return holder;
 }
 
 PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device)

@@ -271,6 +271,14 @@ static int import_dlpack(PyObject *capsule, imported *out)
     return out->holder ? make_dense(out, strides) : -1;
 }
 
+/* -2: the object has no table for C, or its data is not complete on the stream. */
+static int import_exchanged(PyObject *object, void *stream, imported *out)
+{
+    int64_t strides[HR_MAX_NDIM];
+    out->holder = dlpack_exchange(object, stream, &out->tensor, strides, &out->device);
+    return out->holder ? make_dense(out, strides) : PyErr_Occurred() ? -1 : -2;
+}
+
 /* Imports the result of a method; -2 if the object does not have it. */
 static int import_called(PyObject *object, const char *method, PyObject *kwargs, imported *out)
 {
@@ -347,6 +355,8 @@ int import_strided(core_state *state, PyObject *object, void *stream, int32_t de
         rc = import_buffer(object, out); /* GPU arrays have the protocol, too, but refuse */
     if (rc == -2)
         rc = import_interface_of(object, "__array_interface__", HR_DEVICE_HOST, out);
+    if (rc == -2)
+        rc = import_exchanged(object, stream, out);
     if (rc == -2)
         rc = import_called_dlpack(object, stream, out);
     if (rc == -2)

@@ -18,7 +18,7 @@ typedef struct imported {
     int strided;
 } imported;
 
-/* Tries Tensor, buffer protocol, __array_interface__, __dlpack__, __cuda_array_interface__,
+/* Tries Tensor, buffer protocol, __array_interface__, DLPack, __cuda_array_interface__,
  * __array__, in this order. Device memory has to be dense; `stream`, on which it will be used,
  * waits for its producer. `device` is assumed for objects that do not say. */
 int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out);

@@ -320,10 +320,12 @@ static hr_status copies_make(memory *m, const hr_tensor *tensors, int32_t count,
     size_t at = 0, bytes;
     HR_TRY(m->module->alloc(m->id, stream, m->size, &m->data, error));
     hr_status status = HR_STATUS_OK;
+    const hr_buffer *before = NULL;
     for (int32_t i = 0; i < count && status == HR_STATUS_OK; i++) {
         (void)hr_tensor_bytes(&tensors[i], &bytes);
-        if (tensors[i].buffer)
+        if (tensors[i].buffer && tensors[i].buffer != before)
             hr_device_buffer_await(tensors[i].buffer, stream);
+        before = tensors[i].buffer;
         if (bytes > 0)
             status =
                 m->module->copy(m->id, stream, (char *)m->data + at, tensors[i].data, bytes, error);

@@ -13,6 +13,7 @@ static void batch_destroy(hr_device_batch *b, int32_t arenas)
         hr_arena_destroy(b->arenas[i]);
     hr_free(b->arenas);
     hr_free(b->pieces);
+    hr_free(b->models);
     hr_free(b->redo);
     hr_free(b);
 }
@@ -32,7 +33,9 @@ static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_er
     b->arenas = hr_calloc((size_t)arena_count(p), sizeof(*b->arenas), error);
     b->pieces = hr_calloc(samples, sizeof(*b->pieces), error);
     b->redo = hr_calloc(samples, sizeof(*b->redo), error);
-    hr_status status = b->arenas && b->pieces && b->redo ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    b->models = hr_calloc((size_t)p->options.num_threads, sizeof(*b->models), error);
+    bool made = b->arenas && b->pieces && b->redo && b->models;
+    hr_status status = made ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < arena_count(p) && status == HR_STATUS_OK; i++)
         status = hr_arena_create(&b->arenas[i], error);
     if (status != HR_STATUS_OK) {
@@ -77,6 +80,7 @@ static void batch_reset(const hr_pipeline *p, hr_device_batch *b)
     b->again = false;
     memset(b->redo, 0, (size_t)p->options.batch_size * sizeof(*b->redo));
     memset(b->pieces, 0, (size_t)p->options.batch_size * sizeof(*b->pieces));
+    memset(b->models, 0, (size_t)p->options.num_threads * sizeof(*b->models));
     for (int32_t i = 0; i < arena_count(p); i++)
         hr_arena_reset(b->arenas[i]);
 }

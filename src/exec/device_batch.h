@@ -48,12 +48,13 @@ struct hr_piece {
 typedef struct hr_device_batch hr_device_batch;
 struct hr_device_batch {
     hr_launch *launch;
-    hr_arena **arenas;      /* one per worker, and that of the launch: arenas[num_threads] */
-    hr_piece **pieces;      /* one list per sample, in the order of steps */
-    bool *redo;             /* one per sample: the CPU decodes it, since the device could not */
-    bool again;             /* only the samples in `redo` are prepared */
-    hr_piece **decoding;    /* pieces that the device decodes */
-    const uint32_t *status; /* pinned; the device's result for each of them, 0: decoded */
+    hr_arena **arenas;       /* one per worker, and that of the launch: arenas[num_threads] */
+    hr_piece **pieces;       /* one list per sample, in the order of steps */
+    const hr_piece **models; /* one per worker: a piece that samples like its own can copy */
+    bool *redo;              /* one per sample: the CPU decodes it, since the device could not */
+    bool again;              /* only the samples in `redo` are prepared */
+    hr_piece **decoding;     /* pieces that the device decodes */
+    const uint32_t *status;  /* pinned; the device's result for each of them, 0: decoded */
     int32_t decoding_count;
     hr_device_batch *next; /* in the pipeline's idle or published list */
 };

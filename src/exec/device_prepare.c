@@ -188,6 +188,91 @@ static hr_status prepare_program(hr_chain *chain, int32_t first, int32_t last,
     return piece_end(p, piece, last + 1 < chain->count, &chain->calls[last], error);
 }
 
+/* ---- samples like one before ---- */
+
+/* Whether a step does the same for all samples whose inputs have the same description: nothing in
+ * it is drawn, is read from host memory, or has values of its own for each sample. */
+static bool same_for_all(const hr_group *g, const hr_plan_step *step)
+{
+    const int own = HR_OP_RANDOM | HR_OP_FUNCTION | HR_OP_TO_DEVICE | HR_OP_MERGE;
+    for (int32_t k = 0; k < step->count; k++) {
+        const hr_node *node = hr__plan_node(g->pipeline, step->first + k);
+        const hr_op_def *def = node->def;
+        bool decodes = def->lower && def->lower_rank == HR_LOWER_RANK_SOURCE;
+        if ((def->flags & own) || decodes || node->guarded || node->arg_input_count > 0 ||
+            g->pipeline->plan->inferred[node->index] >= 0 || (k > 0 && node->input_count > 1))
+            return false;
+        for (int32_t i = 0; i < node->input_count; i++)
+            if (hr_input_of(def, i)->host)
+                return false;
+    }
+    return true;
+}
+
+/* Lets later samples copy the piece, if it is all that the step has made of this one. `memo` may
+ * hold what belongs to one sample. */
+static void keep_model(hr_group *g, const hr_plan_step *step, const hr_piece *first,
+                       const preparing *p, const hr_op_call *last)
+{
+    bool alone = first && first == p->last && !first->inside && !first->call.memo;
+    bool own_name = last->source_info != g->tasks[p->i].info;
+    if (alone && !own_name && first->kind != HR_PIECE_KIND_IMAGE &&
+        first->kind != HR_PIECE_KIND_PIXELS && same_for_all(g, step))
+        p->batch->models[g->worker->number] = first;
+}
+
+static bool same_description(const hr_tensor *a, const hr_tensor *b)
+{
+    return a->dtype == b->dtype && hr_shape_equal(&a->shape, &b->shape) &&
+           memcmp(&a->layout, &b->layout, sizeof(a->layout)) == 0;
+}
+
+/* Makes the sample's piece from the model. `*like`: whether the inputs allow that. */
+static hr_status prepare_like(preparing *p, const hr_piece *model, const hr_node *first, bool *like,
+                              hr_error *error)
+{
+    hr_group *g = p->g;
+    size_t n_in = (size_t)model->n_in, n_out = (size_t)model->n_out;
+    hr_task *task = &g->tasks[p->i];
+    hr_piece *piece = hr_arena_alloc(g->arena, sizeof(*piece), error);
+    hr_tensor **slots = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(*slots), error);
+    hr_tensor *tensors = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(*tensors), error);
+    if (!piece || !slots || !tensors)
+        return HR_STATUS_NO_MEMORY;
+    *like = true;
+    const char *info = NULL;
+    for (size_t k = 0; k < n_in && *like; k++) {
+        slots[k] = hr__crossing(g, hr_plan_value_find(g->pipeline->plan, first->inputs[k]), p->i);
+        tensors[k] = *slots[k];
+        info = info ? info : slots[k]->source_info;
+        *like = same_description(slots[k], model->in[k]);
+    }
+    if (!*like)
+        return HR_STATUS_OK;
+    task->node = first;
+    task->info = info ? info : hr__sample_at(g, p->i)->info;
+    for (size_t k = 0; k < n_out; k++) {
+        hr_tensor *slot = slots[n_in + k] =
+            hr__crossing(g, hr__value_of(g->pipeline, model->node, (int32_t)k), p->i);
+        hr_buffer_unref(slot->buffer);
+        *slot = *model->out[k];
+        slot->data = NULL; /* the model may have been launched */
+        slot->buffer = NULL;
+        slot->source_info = task->info;
+    }
+    *piece = *model;
+    piece->next = NULL;
+    piece->sample = g->first + p->i;
+    piece->in = slots;
+    piece->out = slots + n_in;
+    piece->call.in = tensors;
+    piece->call.out = tensors + n_in;
+    piece->call.source_info = task->info;
+    **p->link = piece;
+    *p->link = &piece->next;
+    return HR_STATUS_OK;
+}
+
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error)
 {
@@ -209,10 +294,20 @@ hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, c
                    .link = &task->link};
     g->arena = batch->arenas[g->worker->number];
     hr_chain chain = {.context = &p};
-    hr_status status = hr__chain_build(g, step, i, &chain, at, error);
-    if (status == HR_STATUS_OK) {
-        status = hr__chain_walk(&chain, &prepare, error);
-        *at = chain.nodes[chain.failed];
+    hr_piece **begin = task->link;
+    bool like = false;
+    hr_status status = HR_STATUS_OK;
+    const hr_piece *model = batch->models[g->worker->number];
+    if (model && model->step == p.step)
+        status = prepare_like(&p, model, hr__plan_node(g->pipeline, step->first), &like, error);
+    if (!like && status == HR_STATUS_OK) {
+        status = hr__chain_build(g, step, i, &chain, at, error);
+        if (status == HR_STATUS_OK) {
+            status = hr__chain_walk(&chain, &prepare, error);
+            *at = chain.nodes[chain.failed];
+        }
+        if (status == HR_STATUS_OK)
+            keep_model(g, step, *begin, &p, &chain.calls[chain.count - 1]);
     }
     g->arena = p.scratch;
     return status;

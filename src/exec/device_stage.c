@@ -170,7 +170,7 @@ bool hr__device_complete(hr_pipeline *p)
     c->busy_ns += end - start;
     if (again) {
         hr__iteration_enter(p, it, it->stage);
-        hr__wake(p, it->tasks);
+        hr__wake(p, hr__workers_wanted(p, it));
     } else {
         hr__stage_end(p, it, NULL); /* publishes it if this was its last stage */
     }

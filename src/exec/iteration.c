@@ -10,6 +10,8 @@
 #include "exec/source.h"
 
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
+#define WORKER_NS 100000                /* the least work that is worth waking a worker */
+#define PREPARE_NS 20000                /* of a task that prepares samples for a device */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
 #define DEVICE_MORE 4                   /* ... and still more of them while there is much memory */
 
@@ -148,8 +150,8 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     return HR_STATUS_OK;
 }
 
-/* Whether the fed samples are large, judging by the first ones. The cost of a call then matters
- * less than the cache, and every sample becomes a task. */
+/* Whether the samples that are fed in host memory are large, judging by the first ones. The cost of
+ * a call then matters less than the cache, and every sample becomes a task. */
 static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
 {
     size_t bytes;
@@ -157,19 +159,38 @@ static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
     for (int32_t k = 0; k < p->source_count; k++)
         for (int32_t i = 0; (fed = hr__supply_fed(it->supplies[k])) && i < fed->count; i++) {
             const hr_tensor *t = hr_batch_tensor(fed->batch[i], 0);
-            if (t && hr_tensor_bytes(t, &bytes) && bytes > LARGE_SAMPLE)
+            bool here = t && hr_batch_device(fed->batch[i]) == HR_DEVICE_HOST;
+            if (here && hr_tensor_bytes(t, &bytes) && bytes > LARGE_SAMPLE)
                 return true;
         }
     return false;
 }
 
-/* Samples per task. */
+/* Samples per task. What is prepared for a device does not stay in the cache, so that small tasks
+ * have no advantage. */
 static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_plan_stage *stage)
 {
     if (stage->kind == HR_STAGE_KIND_SAMPLE && !stage->ordered && fed_large(p, it))
         return 1;
     bool whole = stage->kind == HR_STAGE_KIND_BATCH || stage->group <= 0;
+    int64_t ns = p->sample_ns[stage - p->plan->stages];
+    if (stage->kind == HR_STAGE_KIND_DEVICE && !whole && ns > 0)
+        return (int32_t)HR_MIN(HR_MAX(PREPARE_NS / ns, 1), HR_MAX(it->size, 1));
     return whole ? HR_MAX(it->size, 1) : stage->group;
+}
+
+int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it)
+{
+    int64_t ns = it->done ? 0 : p->sample_ns[it->stage] * it->size;
+    return it->done ? 0 : ns > 0 ? (int32_t)HR_MIN(ns / WORKER_NS + 1, it->tasks) : it->tasks;
+}
+
+bool hr__has_ordered(const hr_pipeline *p)
+{
+    for (int32_t k = 0; k < p->plan->stage_count; k++)
+        if (p->plan->stages[k].ordered)
+            return true;
+    return false;
 }
 
 /* Whether all failures are lack of memory. */
@@ -205,15 +226,15 @@ bool hr__iteration_lacks_memory(const hr_pipeline *p, const hr_iteration *it)
     return it->done && only_memory(it) && restart_of(p, it) >= 0;
 }
 
-void hr__wake(hr_pipeline *p, int32_t tasks)
+void hr__wake(hr_pipeline *p, int32_t workers)
 {
-    if (tasks > 0 && p->lookout) {
+    if (workers > 0 && p->lookout) {
         p->lookout = false;
         pthread_cond_signal(&p->work);
-        tasks--;
+        workers--;
     }
-    if (tasks > 0 && !p->stop) /* afterwards the pipeline leaves the pool */
-        hr__pool_call(&p->user, tasks);
+    if (workers > 0 && !p->stop) /* afterwards the pipeline leaves the pool */
+        hr__pool_call(&p->user, workers);
 }
 
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
@@ -253,7 +274,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
     }
     it->done = false;
     hr__iteration_enter(p, it, stage);
-    hr__wake(p, it->tasks);
+    hr__wake(p, hr__workers_wanted(p, it));
     return !it->done;
 }
 
@@ -378,7 +399,7 @@ static void append(hr_pipeline *p, hr_iteration *it, bool ended)
     if (it->done)
         pthread_cond_broadcast(&p->ready);
     else
-        hr__wake(p, it->tasks);
+        hr__wake(p, hr__workers_wanted(p, it));
 }
 
 /* Lock held on entry and exit; released while it makes the iteration and asks for its items, which
@@ -419,6 +440,12 @@ static bool may_begin(const hr_pipeline *p)
     int32_t most = hr__iterations_max(p);
     most = p->flight.alone ? 1 : p->device && !has_room(p) ? most - DEVICE_MORE : most;
     return p->flight.count < most;
+}
+
+bool hr__can_schedule(const hr_pipeline *p)
+{
+    bool ended;
+    return may_begin(p) && next_size(p, &ended) >= 0;
 }
 
 hr_status hr__schedule_unlocking(hr_pipeline *p)
@@ -484,7 +511,8 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
         pthread_mutex_lock(&p->lock);
     }
     hr__iteration_enter(p, it, next);
-    hr__wake(p, (it->done ? 0 : it->tasks) + 1); /* the next iteration may enter an ordered stage */
+    /* A worker goes on with one of the tasks; the next iteration may enter an ordered stage. */
+    hr__wake(p, hr__workers_wanted(p, it) - (worker != NULL && !it->done) + hr__has_ordered(p));
     if (it->done)
         pthread_cond_broadcast(&p->ready);
 }

@@ -13,8 +13,13 @@ hr_status hr__schedule_unlocking(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
-/* Wakes workers for so many tasks. */
-void hr__wake(hr_pipeline *p, int32_t tasks);
+/* Wakes so many workers. */
+void hr__wake(hr_pipeline *p, int32_t workers);
+/* How many workers have enough to do in the stage that the iteration is in. */
+int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it);
+bool hr__has_ordered(const hr_pipeline *p); /* stages; no lock needed */
+/* Whether an iteration may begin now. */
+bool hr__can_schedule(const hr_pipeline *p);
 void hr__rows_free(hr_pipeline *p);              /* call it after freeing the iterations */
 bool hr__samples_failed(const hr_iteration *it); /* any of them */
 /* Enters the next stage. After the last one it makes the batches and releases the lock while it

@@ -82,7 +82,8 @@ static hr_status make_states(hr_pipeline *p, hr_error *error)
     size_t n = (size_t)p->graph->count + 1;
     p->states = hr_calloc(n, sizeof(*p->states), error);
     p->node_seeds = hr_calloc(n, sizeof(*p->node_seeds), error);
-    if (!p->states || !p->node_seeds)
+    p->sample_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->sample_ns), error);
+    if (!p->states || !p->node_seeds || !p->sample_ns)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < p->plan->order_count; k++) {
         const hr_node *node = hr__plan_node(p, k);
@@ -229,6 +230,7 @@ static void free_plan(hr_pipeline *p)
     hr_graph_destroy(p->graph);
     hr_free(p->states);
     hr_free(p->node_seeds);
+    hr_free(p->sample_ns);
 }
 
 hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)

@@ -157,22 +157,25 @@ static hr_status run_one(hr_group *g, const hr_plan_step *step, int32_t i, const
     return status;
 }
 
-static void run_source(hr_group *g, const hr_node *node)
+/* `error` is empty, as for run_samples. */
+static void run_source(hr_group *g, const hr_node *node, hr_error *error)
 {
     hr_pipeline *p = g->pipeline;
     int32_t source = 0;
     while (p->sources[source].node != node)
         source++;
     for (int32_t i = 0; i < g->count; i++) {
-        hr_error error = {0};
         if (!hr__sample_alive(hr__sample_at(g, i)))
             continue;
-        int64_t start = hr_clock_ns();
+        int64_t start = p->trace ? hr_clock_ns() : 0;
         g->tasks[i].node = node;
-        hr_status status = hr__source_emit(g, &p->sources[source], source, i, &error);
-        note_span(g, node, i, start, hr_clock_ns());
-        if (status != HR_STATUS_OK)
-            hr__sample_failed(g, i, node, status, &error);
+        hr_status status = hr__source_emit(g, &p->sources[source], source, i, error);
+        if (p->trace)
+            note_span(g, node, i, start, hr_clock_ns());
+        if (status == HR_STATUS_OK)
+            continue;
+        hr__sample_failed(g, i, node, status, error);
+        error->message[0] = '\0';
     }
 }
 
@@ -250,7 +253,7 @@ static void run_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 {
     const hr_node *node = hr__plan_node(g->pipeline, step->first);
     if (node->def->source) {
-        run_source(g, node);
+        run_source(g, node, error);
         return;
     }
     bool columns = g->stage->kind != HR_STAGE_KIND_DEVICE && takes_columns(g, step, node);

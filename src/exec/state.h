@@ -158,7 +158,7 @@ struct hr_pipeline {
     bool stop;
     bool lookout;           /* an idle worker polls for work, so that none has to be woken */
     hr_worker *free_worker; /* without a thread */
-    int64_t *task_ns;       /* one per stage: mean time of its latest tasks */
+    int64_t *sample_ns;     /* one per stage: mean time per sample in its latest tasks, or 0 */
     hr_scheduling scheduling;
     hr_flight flight;
     hr_taken taken;

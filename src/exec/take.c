@@ -37,12 +37,7 @@ static void schedule_ordered(hr_pipeline *p, int32_t count)
     if (end <= p->flight.ordered_end)
         return;
     p->flight.ordered_end = end;
-    for (int32_t k = 0; k < p->plan->stage_count; k++) {
-        if (p->plan->stages[k].ordered) {
-            hr__wake(p, 1);
-            return;
-        }
-    }
+    hr__wake(p, hr__has_ordered(p));
 }
 
 /* ---- going back ---- */
@@ -105,9 +100,8 @@ static bool rerun_alone(hr_pipeline *p)
     for (int32_t k = 0; k < p->source_count; k++)
         if (!hr__source_indexed(&p->sources[k]))
             return false;
-    for (int32_t k = 0; k < p->plan->stage_count; k++)
-        if (p->plan->stages[k].ordered)
-            return false;
+    if (hr__has_ordered(p))
+        return false;
     p->flight.alone = true;
     return true;
 }
@@ -292,7 +286,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         if (status != HR_STATUS_OK || !empty)
             note_run(p, start, hr_clock_ns(),
                      status == HR_STATUS_OK && (*out)->outputs ? (*out)->outputs->samples : -1);
-        bool wake = *out && !p->lookout;
+        bool wake = *out && !p->lookout && hr__can_schedule(p);
         pthread_mutex_unlock(&p->lock);
         if (wake)
             hr__pool_call(&p->user, 1);

@@ -68,7 +68,7 @@ static void run_task(hr_worker *w, hr_iteration *it, int32_t task, hr_device_bat
  * at about the same time. Lock held. */
 static int32_t turn_length(const hr_pipeline *p, const hr_iteration *it)
 {
-    int64_t ns = p->task_ns[it->stage];
+    int64_t ns = p->sample_ns[it->stage] * it->group;
     int64_t most = ns > 0 ? TURN_NS / ns : 1, least = ns > 0 ? TURN_LEAST_NS / ns : 1;
     int32_t left = it->tasks - it->next_task, share = left / (2 * p->worker_count);
     return (int32_t)HR_MIN(HR_MAX(HR_MIN(most, HR_MAX(share, least)), 1), left);
@@ -95,6 +95,7 @@ static void take_turn(hr_worker *w, hr_iteration *it)
 {
     hr_pipeline *p = w->pipeline;
     int32_t count = turn_length(p, it), first = it->next_task, stage = it->stage;
+    int32_t samples = HR_MIN(count * it->group, it->size - first * it->group);
     hr_device_batch *device = it->device;
     it->next_task += count;
     pthread_mutex_unlock(&p->lock);
@@ -105,8 +106,10 @@ static void take_turn(hr_worker *w, hr_iteration *it)
     hr__count(&w->stats.busy_ns, ns);
     hr__count(&w->stats.tasks, count);
     pthread_mutex_lock(&p->lock);
-    int64_t before = p->task_ns[stage], now = ns / count;
-    p->task_ns[stage] = before ? before + (now - before) / 8 : now;
+    int64_t before = p->sample_ns[stage], now = HR_MAX(ns / samples, 1);
+    p->sample_ns[stage] = before ? before + (now - before) / 8 : now;
+    if (now / 2 > before && it->next_task < it->tasks) /* too few workers were woken */
+        hr__wake(p, hr__workers_wanted(p, it));
     tasks_done(w, it, count);
 }
 
@@ -229,8 +232,7 @@ static hr_status make_threads(hr_pipeline *p, hr_error *error)
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
 {
     p->workers = hr_calloc((size_t)p->options.num_threads, sizeof(*p->workers), error);
-    p->task_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->task_ns), error);
-    if (!p->workers || !p->task_ns)
+    if (!p->workers)
         return HR_STATUS_NO_MEMORY;
     p->worker_count = p->options.num_threads;
     for (int32_t i = p->worker_count - 1; i >= 0; i--) {
@@ -284,9 +286,7 @@ void hr__workers_join(hr_pipeline *p)
         hr_free(w->stats.node_count);
     }
     hr_free(p->workers);
-    hr_free(p->task_ns);
     p->workers = NULL;
-    p->task_ns = NULL;
     p->threads = NULL;
     p->free_worker = NULL;
     p->worker_count = 0;

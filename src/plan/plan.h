@@ -20,7 +20,7 @@ typedef enum hr_stage_kind {
     HR_STAGE_KIND_BATCH,  /* one task: a whole-batch node */
     HR_STAGE_KIND_INFER,  /* one task: describes the outputs of a node that needs the whole batch;
                              its work is done in a later stage */
-    HR_STAGE_KIND_DEVICE  /* tasks of one sample prepare it; the last one launches them all */
+    HR_STAGE_KIND_DEVICE  /* tasks of some samples prepare them; the last one launches them all */
 } hr_stage_kind;
 
 typedef struct hr_plan_stage {

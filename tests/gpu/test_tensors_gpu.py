@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headrace import types
+from headrace import _core, types
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 pytestmark = pytest.mark.usefixtures("module")
@@ -43,6 +44,61 @@ class Pack:
     def __dlpack__(self, stream: Any = None) -> Any:
         self.streams.append(stream)
         return self.tensor.__dlpack__(stream=stream)
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_capsule = ctypes.pythonapi.PyCapsule_New
+_capsule.restype = ctypes.py_object
+_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_rename = ctypes.pythonapi.PyCapsule_SetName
+_rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_FROM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+_STREAM = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+class Table(ctypes.Structure):
+    """DLPack's table for C."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("older", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("from_object", _FROM),
+        ("to_object", ctypes.c_void_p),
+        ("view_object", ctypes.c_void_p),
+        ("current_stream", _STREAM),
+    ]
+
+
+def exchanged(current: int = 0, major: int = 1) -> type[Pack]:
+    """A subclass of Pack with such a table; `exported` counts its calls, `current` is its stream."""
+
+    class Exchanged(Pack):
+        exported = 0
+        requires_grad = False
+
+    def from_object(pack: Any, out: Any) -> int:
+        capsule = pack.tensor.__dlpack__(max_version=(1, 0))
+        out[0] = _pointer(capsule, b"dltensor_versioned")
+        _rename(capsule, b"used_dltensor_versioned")
+        Exchanged.exported += 1
+        return 0
+
+    def current_stream(kind: int, device: int, out: Any) -> int:
+        assert (kind, device) == (2, 0)
+        out[0] = current
+        return 0
+
+    table = Table(major, 3, None, None, _FROM(from_object), None, None, _STREAM(current_stream))
+    Exchanged.table = table  # type: ignore[attr-defined]
+    Exchanged.__dlpack_c_exchange_api__ = _capsule(  # type: ignore[attr-defined]
+        ctypes.addressof(table), b"dlpack_exchange_api", None
+    )
+    return Exchanged
 
 
 def test_facts() -> None:
@@ -104,6 +160,42 @@ def test_streams() -> None:
         tensor.__dlpack__(stream=-7)
     with pytest.raises(TypeError, match="CUDA stream must be an integer"):
         tensor.__dlpack__(stream="one")
+
+
+def fed(samples: list[Any], **options: Any) -> Any:
+    return _core.make_batch(TensorListGPU, samples, None, False, None, 0, **options)
+
+
+def test_table_for_c() -> None:
+    """It is used where no stream has to wait; otherwise, the object's `__dlpack__` is called."""
+    kind: Any = exchanged()
+    packs = [kind(on_gpu(ARRAY[i])) for i in range(2)]
+    batch = fed(packs)
+    np.testing.assert_array_equal(batch[1].as_cpu(), ARRAY[1])
+    assert kind.exported == 2 and not packs[0].streams
+    packs[0].requires_grad = True  # as in PyTorch, whose `__dlpack__` says what is wrong
+    fed(packs)
+    assert kind.exported == 3 and packs[0].streams == [1]
+    for other in (exchanged(current=4096), exchanged(major=2)):
+        pack: Any = other(on_gpu())
+        np.testing.assert_array_equal(fed([pack])[0].as_cpu(), ARRAY)
+        assert pack.streams == [1]
+
+
+def test_a_batch_of_foreign_tensors_needs_one_event(module: Any) -> None:
+    kind: Any = exchanged()
+    samples = [on_gpu(ARRAY[i % 2]) for i in range(8)]
+    before = module.counts().events if module.fake else 0
+    batch = fed([kind(sample) for sample in samples])
+    if module.fake:
+        assert module.counts().events == before + 1
+    last = batch[7]
+    del batch, samples
+    gc.collect()
+    np.testing.assert_array_equal(last.as_cpu(), ARRAY[1])
+    mixed = fed([kind(on_gpu(ARRAY[0])), on_gpu(ARRAY[1]), Interface(on_gpu(ARRAY[0]), stream=1)])
+    for sample, array in zip(mixed, (ARRAY[0], ARRAY[1], ARRAY[0]), strict=True):
+        np.testing.assert_array_equal(sample.as_cpu(), array)
 
 
 def test_batches() -> None:

@@ -69,7 +69,7 @@ def make_batch(
                 return data
             return _core.make_batch(made, list(data), layout, copy, stream, device, engine)
         if isinstance(data, (list, tuple)):
-            for sample in data:
+            for sample in {type(sample): sample for sample in data}.values():
                 check_sample(sample)
             return _core.make_batch(made, data, layout, copy, stream, device, engine)
         check_sample(data)
