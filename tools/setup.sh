@@ -75,7 +75,7 @@ missing_system() {
     have pkg-config || echo pkg-config
     links_with jpeg || echo libjpeg-dev
     links_with png || echo libpng-dev
-    links_with webp || echo libwebp-dev
+    links_with webpdemux || echo libwebp-dev
     links_with openjp2 || echo libopenjp2-7-dev
     links_with z || echo zlib1g-dev
     links_with deflate || echo libdeflate-dev

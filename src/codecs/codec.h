@@ -33,7 +33,7 @@ typedef struct hr_image_info {
     int32_t orientation;   /* EXIF, 1 .. 8 */
     int32_t components;    /* JPEG: of the frame */
     int32_t page;          /* set before `header` */
-    int32_t pages;         /* in the file: pages of TIFF, frames of WebP and PNG; 0 means 1 */
+    int32_t pages;         /* in the file: pages of TIFF, frames of GIF, WebP and PNG; 0 means 1 */
     int32_t others;        /* of these, how many are images that this page does not show */
     bool progressive;      /* JPEG: a progressive file, Huffman-coded */
     bool lossless;         /* JPEG: predictions, Huffman-coded */
@@ -48,6 +48,10 @@ typedef struct hr_turn {
     bool swap, flip_y, flip_x;
 } hr_turn;
 
+/* The frames of an animation, each drawn over those before it: what is kept from one to the next.
+ */
+typedef struct hr_animation hr_animation;
+
 /* A request to a codec: a window of the stored image. */
 typedef struct hr_codec_request {
     hr_window window;
@@ -55,8 +59,9 @@ typedef struct hr_codec_request {
     /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped), or
      * info.channels. */
     int32_t channels;
-    void *dst;     /* u8, u16 or float, by info.bits */
-    size_t stride; /* bytes between rows */
+    void *dst;               /* u8, u16 or float, by info.bits */
+    size_t stride;           /* bytes between rows */
+    hr_animation *animation; /* `decode` only; NULL: none is open */
 } hr_codec_request;
 
 struct hr_codec {
@@ -84,8 +89,15 @@ struct hr_codec {
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
                        hr_arena *lasting, struct hr_coded *out, hr_error *error);
-    bool paged;        /* can decode other pages than the first */
-    bool grey;         /* can decode its luma plane alone when asked for one channel */
+    /* Optional: the file is an animation, and its pages are the frames. `frame` draws the next one;
+     * *rgba: dense rows of the whole image, valid until the next call. It keeps no memory of
+     * an arena. */
+    hr_status (*animate)(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                         hr_op_call *c, void **state, hr_error *error);
+    hr_status (*frame)(void *state, const uint8_t **rgba, hr_error *error);
+    void (*still)(void *state); /* frees it; NULL if all of it is in c->arena */
+    bool paged;                 /* can decode other pages than the first */
+    bool grey;                  /* can decode its luma plane alone when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that convert colours to grey, 14
                           to 16. DALI's readers differ in this, by 1 in one pixel of some hundred */
 };
@@ -130,7 +142,8 @@ typedef struct hr_decode_request {
     hr_dtype dtype; /* UINT8, INT8, UINT16, INT16, INT32, FLOAT */
     bool adjust_orientation;
     void *dst;
-    size_t stride; /* bytes */
+    size_t stride;           /* bytes */
+    hr_animation *animation; /* NULL, or open for this file: makes decoding pages in order cheap */
 } hr_decode_request;
 
 /* Decodes the window into dst. Scratch memory comes from c->arena and is returned; warnings about
@@ -152,5 +165,17 @@ hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
                          hr_arena *lasting, struct hr_coded *out, hr_error *error);
+
+/* ---- animations ---- */
+
+bool hr_image_animated(const hr_image_info *info);
+/* Allocated from c->arena, and to be closed before that is restored. */
+hr_status hr_animation_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                            hr_op_call *c, hr_animation **out, hr_error *error);
+void hr_animation_close(hr_animation *animation);
+/* For codecs, as `decode`: the page is drawn by way of all pages before it that request->animation
+ * has not drawn yet. */
+hr_status hr_animation_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                              const hr_codec_request *request, hr_op_call *c, hr_error *error);
 
 #endif

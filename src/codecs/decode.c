@@ -47,7 +47,7 @@ hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, in
     }
     const char *foreign = hr_image_foreign(bytes, size);
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "%s%s; the formats are JPEG, JPEG 2000, PNG, BMP, PNM, TIFF and WebP",
+                   "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF and WebP",
                    foreign ? foreign : "not an image format that this build reads",
                    foreign ? " images are not supported" : "");
 }
@@ -381,7 +381,9 @@ static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_ima
                                  const hr_decode_request *q, const conversion *v, hr_turn t,
                                  hr_op_call *c, hr_error *error)
 {
-    hr_codec_request stored = {.window = stored_window(info, t, q->window), .channels = v->decoded};
+    hr_codec_request stored = {.window = stored_window(info, t, q->window),
+                               .channels = v->decoded,
+                               .animation = q->animation};
     size_t pixel = (size_t)v->decoded * (size_t)(v->bits / 8), bytes_needed;
     int64_t h = stored.window.h, w = stored.window.w;
     stored.stride = (size_t)w * pixel;
@@ -473,7 +475,8 @@ hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info
         hr_codec_request whole = {.window = request->window,
                                   .channels = d.v.decoded,
                                   .dst = request->dst,
-                                  .stride = request->stride};
+                                  .stride = request->stride,
+                                  .animation = request->animation};
         status = info->codec->decode(bytes, size, info, &whole, c, error);
     } else {
         status = decode_indirect(bytes, size, info, request, &d.v, d.t, c, error);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "GIF"; NULL: the bytes are of no format that is known here. */
+/* "AVIF"; NULL: the bytes are of no format that is known here. */
 const char *hr_image_foreign(const uint8_t *bytes, size_t size);
 
 #endif

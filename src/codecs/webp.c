@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* WebP, lossy and lossless, through libwebp, and the first frame of animations. A window is decoded
- * with a margin, because libwebp upsamples the chroma of a crop without looking at the pixels
- * around it. */
+/* WebP, lossy and lossless, and animations, through libwebp. A window is decoded with a margin,
+ * because libwebp upsamples the chroma of a crop without looking at the pixels around it. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include <webp/decode.h>
+#include <webp/demux.h>
 
 enum {
     RIFF_HEADER = 12,
@@ -93,6 +93,8 @@ static hr_status find_frame(const uint8_t *bytes, size_t size, frame *f, hr_erro
         f->size = length - FRAME_HEADER;
         f->alpha = memcmp(f->data, "ALPH", 4) == 0;
     }
+    if (hr_get_le32(bytes + 4) > size - CHUNK_HEADER) /* frames are missing, at least one */
+        f->count++;
     return f->data ? HR_STATUS_OK
                    : hr_fail(error, HR_STATUS_CORRUPT, "WebP: the first frame is not in the file");
 }
@@ -301,9 +303,62 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     WebPBitstreamFeatures features;
+    if (request->animation || info->page > 0)
+        return hr_animation_decode(bytes, size, info, request, c, error);
     if (WebPGetFeatures(bytes, size, &features) == VP8_STATUS_OK && features.has_animation)
         return decode_frame(bytes, size, request, c->arena, error);
     return decode_window(bytes, size, info, request, c->arena, error);
+}
+
+/* ---- all frames ---- */
+
+typedef struct webp_frames {
+    WebPAnimDecoder *decoder;
+    hr_arena *arena;
+    size_t counted;
+} webp_frames;
+
+static void still(void *state)
+{
+    webp_frames *f = state;
+    WebPAnimDecoderDelete(f->decoder);
+    hr_arena_uncount(f->arena, f->counted);
+}
+
+static hr_status animate(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                         hr_op_call *c, void **state, hr_error *error)
+{
+    const WebPData data = {bytes, size};
+    WebPAnimDecoderOptions options;
+    webp_frames *f = hr_arena_alloc(c->arena, sizeof(*f), error);
+    if (!f)
+        return HR_STATUS_NO_MEMORY;
+    /* The image twice, and what a frame of a lossless file takes. */
+    *f = (webp_frames){.arena = c->arena,
+                       .counted = (size_t)info->height * (size_t)info->width * 3 * ALPHA_CHANNELS};
+    HR_TRY(hr_image_count(c->arena, f->counted, size, error));
+    if (WebPAnimDecoderOptionsInit(&options)) {
+        options.color_mode = MODE_RGBA;
+        f->decoder = WebPAnimDecoderNew(&data, &options);
+    }
+    if (!f->decoder) {
+        still(f);
+        return hr_fail(error, HR_STATUS_CORRUPT, "WebP: libwebp rejected the animation");
+    }
+    *state = f;
+    return HR_STATUS_OK;
+}
+
+static hr_status next_frame(void *state, const uint8_t **rgba, hr_error *error)
+{
+    const webp_frames *f = state;
+    uint8_t *image;
+    int time;
+    if (!WebPAnimDecoderHasMoreFrames(f->decoder) ||
+        !WebPAnimDecoderGetNext(f->decoder, &image, &time))
+        return hr_fail(error, HR_STATUS_CORRUPT, "WebP: a frame is damaged");
+    *rgba = image;
+    return HR_STATUS_OK;
 }
 
 /* The version of the library that runs is only known as a number. */
@@ -323,5 +378,9 @@ const hr_codec hr_codec_webp = {
     .header = header,
     .check = check,
     .decode = decode,
+    .animate = animate,
+    .frame = next_frame,
+    .still = still,
+    .paged = true,
     .luma_bits = 15,
 };

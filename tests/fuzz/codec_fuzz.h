@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzzes one codec. The first eight bytes choose output type, element type, orientation and window;
- * the rest is the file. The output memory is exactly as large as the window needs. */
+/* Fuzzes one codec. The first eight bytes choose output type, element type, orientation, page and
+ * window; the rest is the file. The output memory is exactly as large as the window needs. */
 #ifndef HR_TESTS_CODEC_FUZZ_H
 #define HR_TESTS_CODEC_FUZZ_H
 
@@ -14,7 +14,7 @@
 #define FUZZ_MAX_PIXELS (1 << 18)
 #endif
 
-enum { FUZZ_PREFIX = 8, FUZZ_CHECKED_PIXELS = 1 << 28 };
+enum { FUZZ_PREFIX = 8, FUZZ_CHECKED_PIXELS = 1 << 28, FUZZ_PAGES = 8 };
 
 /* A range of an axis of `n` pixels, from two bytes. */
 static inline void fuzz_axis(int64_t n, uint8_t a, uint8_t b, int64_t *start, int64_t *count)
@@ -59,7 +59,10 @@ static inline int fuzz_codec(const char *name, const uint8_t *data, size_t size)
     const uint8_t *file = data + FUZZ_PREFIX;
     size -= FUZZ_PREFIX;
     /* for large images, only checks whether the file is large enough for them */
-    if (hr_image_probe(file, size, FUZZ_CHECKED_PIXELS, &info, &error) == HR_STATUS_OK &&
+    if (hr_image_probe(file, size, FUZZ_CHECKED_PIXELS, &info, &error) != HR_STATUS_OK)
+        return 0;
+    int32_t page = info.codec->paged ? data[3] % HR_MIN(info.pages, FUZZ_PAGES) : 0;
+    if (hr_image_probe_page(file, size, page, FUZZ_CHECKED_PIXELS, &info, &error) == HR_STATUS_OK &&
         (int64_t)info.height * info.width <= FUZZ_MAX_PIXELS && strcmp(info.codec->name, name) == 0)
         fuzz_decode(data, file, size, &info);
     return 0;

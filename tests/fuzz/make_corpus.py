@@ -176,6 +176,25 @@ def webp() -> dict[str, bytes]:
     }
 
 
+def gif() -> dict[str, bytes]:
+    frames = [picture("RGB", 12, 9), picture("RGB", 12, 9).rotate(90), picture("L", 12, 9)]
+    clear = picture("P", 12, 9)
+    clear.info["transparency"] = 3
+    options = {"save_all": True, "append_images": frames[1:]}
+    flat = encoded(Image.new("P", (16, 16), 1), "GIF")
+    return {
+        "claimed": flat[:6] + b"\0\x40\0\x40" + flat[10:],
+        "palette": encoded(picture("P"), "GIF"),
+        "grey": encoded(picture("L"), "GIF", interlace=0),
+        "bits": encoded(picture("1"), "GIF"),
+        "transparent": encoded(clear, "GIF", transparency=3),
+        "animated": encoded(frames[0], "GIF", disposal=1, **options),
+        "to_background": encoded(frames[0], "GIF", disposal=2, **options),
+        "to_previous": encoded(clear, "GIF", disposal=3, transparency=3, **options),
+        "cut": encoded(frames[0], "GIF", **options)[:-40],
+    }
+
+
 def tiff() -> dict[str, bytes]:
     files = {}
     for mode in ("1", "L", "P", "RGB", "RGBA", "CMYK"):
@@ -264,12 +283,12 @@ def audio() -> dict[str, bytes]:
 def main() -> None:
     windows = [
         WHOLE,
-        bytes([1, 5, 1, 0, 80, 120, 60, 200]),
+        bytes([1, 5, 1, 2, 80, 120, 60, 200]),
         bytes([2, 0, 0, 0, 30, 255, 9, 90]),
-        bytes([3, 2, 1, 0, 200, 10, 128, 255]),
+        bytes([3, 2, 1, 1, 200, 10, 128, 255]),
         bytes([4, 4, 1, 0, 10, 250, 5, 250]),
     ]
-    for make in (jpeg, jpeg2000, png, bmp, pnm, tiff, webp):
+    for make in (jpeg, jpeg2000, png, bmp, pnm, tiff, webp, gif):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, data) in enumerate(make().items()):

@@ -20,7 +20,6 @@ def written(name: str) -> bytes:
 
 
 FILES = {
-    "GIF": lambda: written("GIF"),
     "AVIF": lambda: written("AVIF"),
     "JPEG XL": lambda: b"\xff\x0a\xfa\x1f\x48\x91\x01\x08\x06\x01" + bytes(20),
     "JPEG XL in boxes": lambda: b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl " + bytes(20),

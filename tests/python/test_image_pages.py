@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Files with several pictures: pages of TIFF, frames of WebP and PNG animations."""
+"""Files with several pictures: pages of TIFF, frames of GIF, WebP and PNG animations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from headrace import Pipeline, fn, types
 from photos import photo
-from PIL import Image
+from PIL import Image, ImageSequence
 from tiffs import pages
 
 PICTURES = [np.array(photo(i, (31, 23))) for i in range(4)]
@@ -28,6 +28,7 @@ def saved(kind: str, pictures: list[np.ndarray], **options: Any) -> bytes:
 
 TIFF = saved("TIFF", PICTURES)
 WEBP = saved("WEBP", PICTURES, lossless=True)
+GIF = saved("GIF", PICTURES)
 PNG = saved("PNG", PICTURES)
 PNM = b"".join(b"P6 31 23 255\n" + p.tobytes() for p in PICTURES)
 ALL = np.stack(PICTURES)
@@ -67,18 +68,19 @@ def test_a_page_for_each_sample() -> None:
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [(TIFF, "pages"), (WEBP, "images"), (PNG, "images"), (PNM, "images")],
-    ids=["TIFF", "WebP", "PNG", "PNM"],
+    [(TIFF, "pages"), (WEBP, "pages"), (GIF, "pages"), (PNG, "images"), (PNM, "images")],
+    ids=["TIFF", "WebP", "GIF", "PNG", "PNM"],
 )
 def test_pages_that_are_left_out(data: bytes, what: str) -> None:
     """The first is taken, with a warning; strict=True makes it an error; page=0 says that it is meant."""
+    first = pillow_frames(data)[0] if data is GIF else PICTURES[0]
     found, warnings = run(data)
-    np.testing.assert_array_equal(found, PICTURES[0])
+    np.testing.assert_array_equal(found, first)
     assert warnings and all(f"3 more {what}, which are left out" in text for text in warnings)
     with pytest.raises(RuntimeError, match=f"3 more {what}.*strict=True"):
         run(data, strict=True)
     found, warnings = run(data, strict=True, page=0)
-    np.testing.assert_array_equal(found, PICTURES[0])
+    np.testing.assert_array_equal(found, first)
     assert not warnings
     for name, kwargs in {
         "image_crop": {"crop": (4, 6)},
@@ -132,12 +134,40 @@ def test_all_pages_of_one() -> None:
     np.testing.assert_array_equal(run(file.getvalue(), all_pages=True)[0], ALL[:1])
 
 
+def pillow_frames(data: bytes, mode: str = "RGB") -> np.ndarray:
+    with Image.open(io.BytesIO(data)) as image:
+        return np.stack([np.array(f.convert(mode)) for f in ImageSequence.Iterator(image)])
+
+
+@pytest.mark.parametrize("lossless", [True, False])
+def test_webp_animation(lossless: bool) -> None:
+    """Frames that cover a part, are blended, and are disposed of."""
+    rng = np.random.default_rng(lossless)
+    pictures = []
+    for i in range(6):
+        picture = np.zeros((40, 50, 4), np.uint8)
+        y, x = (int(v) for v in rng.integers(0, 20, 2))
+        picture[y : y + 15, x : x + 25, :3] = np.array(photo(i, (25, 15)))
+        picture[y : y + 15, x : x + 25, 3] = rng.integers(0, 256) if i else 255
+        pictures.append(picture)
+    data = saved("WEBP", pictures, lossless=lossless, kmax=0, allow_mixed=not lossless)
+    expected = pillow_frames(data, "RGBA")
+    found, _ = run(data, all_pages=True, output_type=types.ANY_DATA)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(run(data, all_pages=True)[0], expected[..., :3])
+    cut, _ = run(data, fn.decoders.image_slice, page=3, start=[3, 5], shape=[17, 31], axes=[0, 1])
+    np.testing.assert_array_equal(cut, expected[3, 3:20, 5:36, :3])
+    for cut_at in range(30, len(data) - 1, 97):
+        with pytest.raises(RuntimeError, match="WebP|webp|page"):
+            run(data[:cut_at], all_pages=True)
+
+
 def test_what_cannot_be_had() -> None:
     unequal = saved("TIFF", [PICTURES[0], PICTURES[1][:9]])
     with pytest.raises(RuntimeError, match="page 1 has 31x9 pixels .* page 0 has 31x23"):
         run(unequal, all_pages=True)
     np.testing.assert_array_equal(run(unequal, page=1)[0], PICTURES[1][:9])
-    for data, name in ((WEBP, "webp"), (PNG, "png"), (PNM, "pnm")):
+    for data, name in ((PNG, "png"), (PNM, "pnm")):
         with pytest.raises(
             RuntimeError, match=f"of a {name} file with several images, only the first"
         ):

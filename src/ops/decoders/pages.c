@@ -35,6 +35,11 @@ static hr_status probe_pages(hr_op_call *c, pages *s, hr_error *error)
     int32_t channels = hr_image_type_channels(&p->info, p->type);
     for (int32_t i = 0; i < p->info.pages; i++) {
         hr_image_info *info = &s->info[i];
+        if (hr_image_animated(&p->info)) { /* all frames have the size of the image */
+            *info = p->info;
+            info->page = i;
+            continue;
+        }
         HR_TRY(hr_image_probe_page(p->bytes, p->size, i, hr_task_max_pixels(c->task), info, error));
         hr_image_extent(info, p->adjust_orientation, &height, &width);
         if (height != p->height || width != p->width ||
@@ -77,9 +82,9 @@ hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *e
     return HR_STATUS_OK;
 }
 
-static hr_status run_one(hr_op_call *c, hr_error *error)
+static hr_status decode_pages(const pages *s, hr_op_call *c, hr_animation *animation,
+                              hr_error *error)
 {
-    const pages *s = c->memo;
     const hr_decode_image *p = s->first;
     const int64_t *extent = c->out[0].shape.extent;
     size_t row = (size_t)(extent[2] * extent[3]) * hr_dtype_size(p->dtype);
@@ -90,11 +95,24 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
                                            .adjust_orientation = p->adjust_orientation,
                                            .dst = (char *)c->out[0].data +
                                                   (size_t)i * (size_t)extent[1] * row,
-                                           .stride = row};
+                                           .stride = row,
+                                           .animation = animation};
         if (hr_image_decode(p->bytes, p->size, &s->info[i], &request, c, error) != HR_STATUS_OK)
             return hr_error_prefix(error, "page %d", i);
     }
     return HR_STATUS_OK;
+}
+
+static hr_status run_one(hr_op_call *c, hr_error *error)
+{
+    const pages *s = c->memo;
+    const hr_decode_image *p = s->first;
+    hr_animation *animation = NULL;
+    if (hr_image_animated(&p->info))
+        HR_TRY(hr_animation_open(p->bytes, p->size, &p->info, c, &animation, error));
+    hr_status status = decode_pages(s, c, animation, error);
+    hr_animation_close(animation);
+    return status;
 }
 
 hr_status hr__pages_run(hr_op_call *calls, int32_t n, hr_error *error)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Fuzz target: GIF files. */
+#include "codec_fuzz.h"
+#include "replay.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_codec("gif", data, size);
+}
