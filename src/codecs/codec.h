@@ -6,6 +6,7 @@
 #ifndef HR_CODECS_CODEC_H
 #define HR_CODECS_CODEC_H
 
+#include "codecs/steps.h"
 #include "core/core.h"
 #include "headrace/operator.h"
 #include "image/program.h"
@@ -128,6 +129,8 @@ hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error);
  * if they are not affordable, or over the limit of the arena. */
 hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error);
 hr_turn hr_image_turn(const hr_image_info *info, bool adjust_orientation);
+/* Where the pixels of a request to `stage` go; they have `pixel` bytes each. */
+hr_steps hr_image_steps(const hr_codec_request *request, int64_t pixel);
 /* Height and width as delivered: after orientation if `adjust_orientation`. */
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width);

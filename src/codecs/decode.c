@@ -112,6 +112,21 @@ hr_turn hr_image_turn(const hr_image_info *info, bool adjust_orientation)
     return turns[adjust_orientation && known ? info->orientation - 1 : 0];
 }
 
+hr_steps hr_image_steps(const hr_codec_request *request, int64_t pixel)
+{
+    const hr_window *w = &request->window;
+    hr_turn t = request->turn;
+    int64_t stride = (int64_t)request->stride;
+    hr_steps s = {.stride = stride,
+                  .rows = t.swap ? w->w : w->h,
+                  .y = t.swap ? pixel : stride,
+                  .x = t.swap ? stride : pixel};
+    s.first = (t.flip_y ? (w->h - 1) * s.y : 0) + (t.flip_x ? (w->w - 1) * s.x : 0);
+    s.y = t.flip_y ? -s.y : s.y;
+    s.x = t.flip_x ? -s.x : s.x;
+    return s;
+}
+
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width)
 {

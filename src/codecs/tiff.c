@@ -5,6 +5,7 @@
 #include "codecs/codec.h"
 
 #include "codecs/tiff/block.h"
+#include "codecs/tiff/device.h"
 #include "codecs/tiff/directory.h"
 #include "codecs/tiff/pixels.h"
 
@@ -102,6 +103,16 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return HR_STATUS_OK;
 }
 
+static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
+                       hr_arena *lasting, struct hr_coded *out, hr_error *error)
+{
+    hr_tiff t;
+    (void)c;
+    HR_TRY(hr_tiff_open(&t, bytes, size, info->page, error));
+    return hr_tiff_device_prepare(&t, request, staging, lasting, out, error);
+}
+
 static const char *version(void)
 {
     return HR_VERSION;
@@ -115,6 +126,7 @@ const hr_codec hr_codec_tiff = {
     .header = header,
     .check = check,
     .decode = decode,
+    .stage = stage,
     .paged = true,
     .luma_bits = 16,
 };

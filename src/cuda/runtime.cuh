@@ -27,5 +27,6 @@ hr_status hr_cuda_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, h
 hr_status hr_cuda_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count,
                               hr_error *error);
 hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
+hr_status hr_cuda_tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
 
 #endif

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "codecs/jpeg/device.h"
+#include "codecs/tiff/device.h"
 #include "core/block.h"
 #include "cuda/ops/ops.h"
 
@@ -671,7 +672,8 @@ DEVICE_CODE static void run_jpeg(fake_work *w)
         bool damaged = settings.jpeg == 'd' || (settings.jpeg == 'h' && i % 2);
         if (damaged)
             *image->status = 1;
-        bytes_set(image->dst, damaged ? 0xee : 0x80, (size_t)(image->stride * image->rows));
+        bytes_set(image->dst, damaged ? 0xee : 0x80,
+                  (size_t)(image->steps.stride * image->steps.rows));
     }
     bytes_set(w->to, 0xcc, w->size); /* scratch, as kernels would use it */
 }
@@ -683,6 +685,22 @@ static hr_status jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count,
     HR_TRY(fake_call("jpeg_decode", error));
     HR_TRY(l->scratch(l, work.size, &work.to, error));
     return fake_queue(l->stream, &work, error);
+}
+
+/* Other formats: all files are called damaged, so that the CPU decodes them. */
+DEVICE_CODE static void run_tiff(fake_work *w)
+{
+    const hr_tiff_device_image *images = w->from;
+    for (int32_t i = 0; i < w->count; i++)
+        *images[i].status = 1;
+}
+
+static hr_status tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error)
+{
+    HR_TRY(fake_current(l, "tiff_decode", error));
+    HR_TRY(fake_call("tiff_decode", error));
+    return fake_queue(l->stream,
+                      &(fake_work){.run = run_tiff, .from = images.device, .count = count}, error);
 }
 
 static void run_nothing(fake_work *w)
@@ -711,7 +729,8 @@ void hr_fake_counts(fake_counts *out)
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_decoder jpeg = {"jpeg", jpeg_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, NULL};
+    static const hr_cuda_decoder tiff = {"tiff", tiff_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &tiff, NULL};
     static const hr_cuda_module_def module = {
         .abi = HR_CUDA_ABI_VERSION,
         .struct_size = sizeof(hr_cuda_module_def),

@@ -68,21 +68,6 @@ static bool take_tables(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
     return true;
 }
 
-/* Where the pixels of the stored window go. */
-static void take_steps(const hr_codec_request *request, hr_jpeg_device_image *out)
-{
-    const hr_window *w = &request->window;
-    hr_turn t = request->turn;
-    out->stride = (int64_t)request->stride;
-    out->rows = t.swap ? w->w : w->h;
-    out->step_y = t.swap ? request->channels : out->stride;
-    out->step_x = t.swap ? out->stride : request->channels;
-    out->first =
-        (t.flip_y ? (w->h - 1) * out->step_y : 0) + (t.flip_x ? (w->w - 1) * out->step_x : 0);
-    out->step_y = t.flip_y ? -out->step_y : out->step_y;
-    out->step_x = t.flip_x ? -out->step_x : out->step_x;
-}
-
 static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *request,
                           hr_jpeg_device_image *out)
 {
@@ -92,7 +77,7 @@ static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *requ
     out->window_x = (int32_t)w->x;
     out->window_height = (int32_t)w->h;
     out->window_width = (int32_t)w->w;
-    take_steps(request, out);
+    out->steps = hr_image_steps(request, request->channels);
     out->height = m->height;
     out->width = m->width;
     out->components = m->components;
@@ -381,8 +366,8 @@ void hr_jpeg_device_coded(const hr_jpeg_device_record *record, hr_coded *out)
     size_t entries = record->keyed ? hr_jpeg_device_entry_count(image) : 0;
     *out = (hr_coded){.decoder = &decoder,
                       .record = record,
-                      .stride = image->stride,
-                      .rows = image->rows,
+                      .stride = image->steps.stride,
+                      .rows = image->steps.rows,
                       .scratch = image->scan_size,
                       .notes = entries * sizeof(hr_jpeg_device_entry)};
 }

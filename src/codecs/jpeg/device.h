@@ -5,6 +5,7 @@
 #ifndef HR_CODECS_JPEG_DEVICE_H
 #define HR_CODECS_JPEG_DEVICE_H
 
+#include "codecs/steps.h"
 #include "headrace/operator.h"
 #include "kernels/hash.h"
 
@@ -59,10 +60,7 @@ typedef struct hr_jpeg_device_image {
     hr_jpeg_device_entry *entries;
     uint32_t *scan; /* scan_size bytes, 16-byte aligned */
     /* set by hr_jpeg_device_prepare */
-    int64_t stride, rows; /* of dst, which holds stride * rows bytes */
-    /* In dst: the first pixel of the stored window, and the bytes from one of its rows and pixels
-     * to the next. Turning swaps these or makes them negative. */
-    int64_t first, step_y, step_x;
+    hr_steps steps;                                          /* in dst */
     int32_t window_y, window_x, window_height, window_width; /* of the stored image */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
     int32_t components, planes;       /* in the scan; needed of these: 1 or 3 */

@@ -22,7 +22,7 @@ HR_JPEG_HD uint32_t groups_in_row(const hr_jpeg_device_image *image)
 // Rows and columns of the window are swapped, so its columns are contiguous.
 HR_JPEG_HD bool swapped(const hr_jpeg_device_image *image)
 {
-    return image->step_y == image->channels || image->step_y == -image->channels;
+    return image->steps.y == image->channels || image->steps.y == -image->channels;
 }
 
 // Rows of groups. Those of a swapped image are processed in bundles, so that threads which work
@@ -183,7 +183,7 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
     bool rgb = image->rgb != 0;
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
         place p = find_place(image, n, row);
-        uint8_t *dst = image->dst + image->first + (int64_t)p.line * image->step_y;
+        uint8_t *dst = image->dst + image->steps.first + (int64_t)p.line * image->steps.y;
         int y = image->window_y + (int)p.line;
         int beyond = (int)((uintptr_t)dst & 3); /* 3 * at + beyond must be a multiple of 4 */
         int at = (int)p.group * PIXELS + (beyond > 0 ? beyond - 4 : 0);
@@ -193,7 +193,7 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
         int x = image->window_x + at;
         uint32_t out[3];
         mix(out, load_four(luma, y, x), upsample<H, V>(cb, y, x), upsample<H, V>(cr, y, x), rgb);
-        store(dst + at * image->step_x, image->step_x, out, from, to);
+        store(dst + at * image->steps.x, image->steps.x, out, from, to);
     }
 }
 
@@ -206,12 +206,12 @@ __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *pl
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
         place p = find_place(image, n, row);
         int from = (int)p.group * PIXELS, to = min(from + PIXELS, image->window_width);
-        uint8_t *dst = image->dst + image->first + (int64_t)p.line * image->step_y;
+        uint8_t *dst = image->dst + image->steps.first + (int64_t)p.line * image->steps.y;
         if ((int)p.line >= image->window_height)
             continue;
         for (int x = from; x < to; x++)
             for (int k = 0; k < image->channels; k++)
-                dst[x * image->step_x + k] =
+                dst[x * image->steps.x + k] =
                     (uint8_t)luma.at(image->window_y + (int)p.line, image->window_x + x);
     }
 }

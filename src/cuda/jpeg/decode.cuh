@@ -11,13 +11,9 @@
 #include <stdint.h>
 
 #include "codecs/jpeg/device.h"
+#include "cuda/launch.cuh"
 #include "cuda/search.cuh"
 #include "cuda/tiles.cuh"
-
-#ifndef HR_CUDA_LAUNCH
-#define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
-    kernel<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__)
-#endif
 
 enum {
     HR_JPEG_TABLES_MAX = 6,

@@ -126,9 +126,46 @@ static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
     return old;
 }
 
+static inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+
 void __syncthreads();
 int __syncthreads_count(int predicate);
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel);
+
+// Functions of a warp, for kernels with one warp per block: a barrier of the block is one of the
+// warp.
+static inline void __syncwarp()
+{
+    __syncthreads();
+}
+template <typename T> T __shfl_sync(unsigned, T v, unsigned lane)
+{
+    static T values[32];
+    values[threadIdx.x] = v;
+    __syncthreads();
+    T result = values[lane % 32];
+    __syncthreads();
+    return result;
+}
+template <typename T> T __shfl_up_sync(unsigned mask, T v, unsigned d)
+{
+    return __shfl_sync(mask, v, threadIdx.x >= d ? threadIdx.x - d : threadIdx.x);
+}
+static inline unsigned __ballot_sync(unsigned mask, int predicate)
+{
+    static unsigned all;
+    (void)mask;
+    all = threadIdx.x == 0 ? 0 : all;
+    __syncthreads();
+    all |= predicate ? 1u << threadIdx.x : 0;
+    __syncthreads();
+    unsigned result = all;
+    __syncthreads();
+    return result;
+}
 
 #define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
     ((void)(stream), hr_emulate((grid), (block), [=] { kernel(__VA_ARGS__); }))

@@ -273,7 +273,8 @@ const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_op *const ops[] = {NULL};
     static const hr_cuda_decoder jpeg = {"jpeg", hr_cuda_jpeg_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, NULL};
+    static const hr_cuda_decoder tiff = {"tiff", hr_cuda_tiff_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &tiff, NULL};
     static hr_cuda_module_def m;
     m.abi = HR_CUDA_ABI_VERSION;
     m.struct_size = sizeof m;

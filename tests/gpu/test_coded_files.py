@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Files of many kinds, decoded by the kernels that run in the emulator, and compared with the CPU's pixels."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace import _core
+from tiffs import tiff
+
+BUILD = Path(_core.__file__).resolve().parents[2]
+PROGRAM = BUILD / "tests/gpu/test_gpu_coded_files"
+
+
+def decode(folder: Path, files: dict[str, bytes]) -> int:
+    """Compares all windows of the files; returns how many files the device decodes."""
+    if not PROGRAM.exists():
+        pytest.skip("the emulator is built with the C tests")
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    module = BUILD / "tests/gpu/libheadrace_cuda_emulated.so"
+    env = {**os.environ, "HEADRACE_CUDA_MODULE": str(module)}
+    done = subprocess.run([PROGRAM, folder], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(files)} inputs replayed" in done.stdout
+    found = re.search(r"(\d+) files decoded by the device", done.stdout)
+    assert found, done.stdout
+    return int(found[1])
+
+
+def picture(height: int, width: int, channels: int, noise: int, seed: int = 0) -> np.ndarray:
+    """Waves with noise of some levels; without noise there are long strings of equal bytes."""
+    draw = np.random.default_rng(seed)
+    y, x, c = np.mgrid[:height, :width, :channels]
+    waves = 128 + 90 * np.sin(x / 11 + c) * np.cos(y / 7)
+    if noise == 0:
+        waves = np.where(x + y < width, 200, 30)
+    return np.clip(waves + draw.integers(-noise, noise + 1, waves.shape), 0, 255).astype(np.uint8)
+
+
+# ---- TIFF ----
+
+
+def lzw_files() -> Iterator[tuple[str, bytes]]:
+    """Files that the device decodes."""
+    for i, noise in enumerate((0, 1, 40, 255)):
+        for channels in (1, 2, 3, 4):
+            image = picture(37 + 7 * i, 51 + i, channels, noise, i)
+            photometric = 1 if channels < 3 else 2
+            for predictor in (1, 2):
+                for name, options in {
+                    "one": {},
+                    "strips": {"rows_per_strip": 9},
+                    "tiles": {"tile": (16, 32)},
+                    "large-tile": {"tile": (64, 80)},
+                    "big": {"rows_per_strip": 16, "big": True, "order": ">"},
+                }.items():
+                    data = tiff(image, photometric, compression=5, predictor=predictor, **options)
+                    yield f"{name}-{noise}-{channels}-{predictor}.tif", data
+    for mode in ("L", "RGB", "RGBA"):  # libtiff clears its table at other places
+        channels = len(Image.new(mode, (1, 1)).getbands())
+        image = Image.fromarray(picture(120, 90, channels, 30).squeeze(), mode)
+        for predictor in (1, 2):
+            out = io.BytesIO()
+            image.save(out, "TIFF", compression="tiff_lzw", tiffinfo={317: predictor, 278: 50})
+            yield f"libtiff-{mode}-{predictor}.tif", out.getvalue()
+    flat = np.full((300, 250, 3), 77, np.uint8)  # the longest strings
+    yield "flat.tif", tiff(flat, 2, compression=5)
+
+
+def test_lzw(tmp_path: Path) -> None:
+    files = dict(lzw_files())
+    assert decode(tmp_path, files) == len(files)
+
+
+def test_lzw_that_the_cpu_decodes(tmp_path: Path) -> None:
+    image = picture(40, 50, 3, 9)
+    files = {
+        "planes": tiff(image, 2, compression=5, planar=True),
+        "inks": tiff(picture(40, 50, 4, 9), 5, compression=5),
+        "wide": tiff(image.astype(np.uint16) * 255, 2, compression=5),
+        "bits": tiff(picture(40, 50, 1, 9) >> 4, 1, compression=5, bits=4),
+        "reversed": tiff(image, 2, compression=5, reverse=True),
+        "white": tiff(picture(40, 50, 1, 9), 0, compression=5),
+        "packed": tiff(image, 2, compression=32773),
+        "deflate": tiff(image, 2, compression=8),
+    }
+    assert decode(tmp_path, files) == 0
+
+
+def test_damaged_lzw(tmp_path: Path) -> None:
+    """Where the CPU finds damage, the kernels do, and where it does not, they give its bytes."""
+    draw = np.random.default_rng(1)
+    files = {}
+    image = picture(40, 50, 3, 20)
+    sound = tiff(image, 2, compression=5, rows_per_strip=16)
+    begin = sound.index(bytes([0x80]))  # of the first strip: a code that clears the table
+    for i in range(80):
+        damaged = bytearray(sound)
+        for at in draw.integers(begin, len(sound), 1 + i % 3):
+            damaged[at] ^= 1 << int(draw.integers(8))
+        files[f"flipped-{i}"] = bytes(damaged)
+    for i in range(30):  # codes of chance
+        data = bytearray(tiff(image[:16, :16], 2, compression=5))
+        data[-120:] = draw.integers(0, 256, 120, dtype=np.uint8).tobytes()
+        data[begin : begin + 2] = b"\x80\x00"
+        files[f"noise-{i}"] = bytes(data)
+    assert decode(tmp_path, files) > 60
