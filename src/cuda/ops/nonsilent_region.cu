@@ -124,10 +124,9 @@ struct find_means : signal {
         return (int)rounds() * (chunks + 2) + 1;
     }
 
-    // The squares of element i and of those that are each WARP elements further; 0 in place of those
-    // before element `from`. All are loaded before the first is needed.
-    template <bool FLOATS>
-    HR_DEVICE void load_squares(uint32_t *to, int64_t i, int64_t from) const
+    // The squares of element i and of those that are each WARP elements further; 0 in place of
+    // those before element `from`. All are loaded before the first is needed.
+    template <bool FLOATS> HR_DEVICE void load_squares(uint32_t *to, int64_t i, int64_t from) const
     {
         const int type = FLOATS ? (int)HR_DTYPE_FLOAT : dtype, size = value_size(type);
         const char *in = src;

@@ -42,7 +42,8 @@ struct record {
         rng_block(&rng, (uint64_t)tile * op::THREADS + (uint64_t)thread, bits);
         HR_UNROLL
         for (int k = 0; k < DRAWS; k++)
-            u[k] = each == DRAWS ? normal_uniform(bits[k]) : normal_uniform_fine(bits + 2 * (k % 2));
+            u[k] =
+                each == DRAWS ? normal_uniform(bits[k]) : normal_uniform_fine(bits + 2 * (k % 2));
         HR_UNROLL
         for (int k = 0; k < DRAWS; k++)
             z[k] = gauss_centre(u[k] - 0.5);

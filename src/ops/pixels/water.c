@@ -91,7 +91,8 @@ static hr_status give_moves(hr_op_call *c, const moves *m, const float **out, hr
     *out = m->by;
     if (!c->staging)
         return HR_STATUS_OK;
-    HR_TRY(c->staging->constant(c->staging, m->by, (size_t)m->count * sizeof(float), &device, error));
+    HR_TRY(
+        c->staging->constant(c->staging, m->by, (size_t)m->count * sizeof(float), &device, error));
     *out = device;
     return HR_STATUS_OK;
 }

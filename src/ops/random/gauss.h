@@ -49,8 +49,8 @@ HR_SHARED double gauss_tail(double u, double side)
                                    1.42151175831644588870e-7,
                                    2.04426310338993978564e-15};
     double r = sqrt(-mathx_log(side < 0.0 ? u : 1.0 - u));
-    gauss_ratio z = r <= 5.0 ? gauss_ratio_of(near_p, near_q, r - 1.6)
-                             : gauss_ratio_of(far_p, far_q, r - 5.0);
+    gauss_ratio z =
+        r <= 5.0 ? gauss_ratio_of(near_p, near_q, r - 1.6) : gauss_ratio_of(far_p, far_q, r - 5.0);
 
     return side < 0.0 ? -(z.top / z.bottom) : z.top / z.bottom;
 }
