@@ -581,8 +581,11 @@ def test_regions_of_long_signals() -> None:
     cases = []
     for dtype in (np.int16, np.uint8, np.int32, np.uint64):
         numbers = Data([np.abs(x * 100).astype(dtype) for x in samples])
-        for more in ({}, {"reference_power": 9.0}):
+        for more in ({}, {"reference_power": 9.0}, {"window_length": 5000}, {"window_length": 1}):
             cases.append(Case("nonsilent_region", [numbers], {**args, **more}))
+    for window, interval in ((1, 1), (1, 3), (5000, 10000), (9000, -1)):
+        short = {"window_length": window, "reset_interval": interval}
+        cases.append(Case("nonsilent_region", [Data(samples)], short))
     check(cases)
 
 

@@ -134,23 +134,38 @@ template <int C, int STORE> struct GatherTile {
     const hr_device_program *p;
     GatherPositions *positions;
     const GatherFrame frame;
-    int y0, x0; // of the tile in the view
+    int y0, x0;        // of the tile in the view
+    int rows, columns; // of it
     const uint32_t *points;
+    // What each pixel needs, in registers: the compiler does not know that stores leave the record
+    // as it is.
+    int width, height; // of the source
+    int64_t line;      // bytes of it from row to row
+    bool nearest, has_fill;
+    float fill;
 
     HR_MEMBER GatherTile(const hr_device_program *program, const position &at,
                          GatherPositions *shared, const uint32_t *shared_points)
         : p(program), positions(shared), frame(program, at.which)
     {
+        const hr_gather_spec *g = frame.gather;
         y0 = at.row * HR_DEVICE_GATHER_HIGH;
         x0 = at.column * HR_DEVICE_GATHER_WIDE;
+        rows = HR_MIN(HR_DEVICE_GATHER_HIGH, p->view_h - y0);
+        columns = HR_MIN(HR_DEVICE_GATHER_WIDE, p->view_w - x0);
         points = shared_points;
+        width = (int)g->in[0];
+        height = (int)g->in[1];
+        line = p->src_stride;
+        nearest = g->nearest;
+        has_fill = g->has_fill;
+        fill = g->fill;
     }
 
     // The positions of a row along an axis.
     HR_MEMBER void find_row(int axis, int row) const
     {
         const hr_map *map = frame.map;
-        int n = HR_MIN(HR_DEVICE_GATHER_WIDE, p->view_w - x0);
         unsigned x = (unsigned)(p->view_x + x0);
         float y = (float)(p->view_y + y0 + row) + 0.5f, step = map->m[axis][0];
         float at = gather_at(map, axis, (float)(x - x % HR_GATHER_RUN) + 0.5f, y);
@@ -158,7 +173,7 @@ template <int C, int STORE> struct GatherTile {
         for (unsigned k = x % HR_GATHER_RUN; k > 0; k--)
             at += step;
         to[0] = at;
-        for (unsigned k = 1; k < (unsigned)n; k++) {
+        for (unsigned k = 1; k < (unsigned)columns; k++) {
             at = (x + k) % HR_GATHER_RUN ? at + step
                                          : gather_at(map, axis, (float)(x + k) + 0.5f, y);
             to[k] = at;
@@ -167,7 +182,6 @@ template <int C, int STORE> struct GatherTile {
 
     HR_MEMBER void find(int thread, int threads) const
     {
-        int rows = HR_MIN(HR_DEVICE_GATHER_HIGH, p->view_h - y0);
         for (int i = thread; i < 2 * HR_DEVICE_GATHER_HIGH; i += threads)
             if (i % HR_DEVICE_GATHER_HIGH < rows)
                 find_row(i / HR_DEVICE_GATHER_HIGH, i % HR_DEVICE_GATHER_HIGH);
@@ -198,11 +212,11 @@ template <int C, int STORE> struct GatherTile {
         words[1] = shifted_word(middle, shift == 3 ? load_word(from + 2) : 0, shift * 8);
     }
 
-    // Whether load_two stays in the image at `offset` and one row below.
-    HR_MEMBER bool is_roomy(int64_t offset) const
+    // Whether the words around a pixel of three bytes and the next one are in the image, which
+    // ends `below` rows below the pixel or later.
+    HR_MEMBER bool is_roomy(int64_t offset, int below) const
     {
-        const int64_t *in = frame.gather->in;
-        int64_t end = (in[1] - 2) * p->src_stride + in[0] * 3;
+        int64_t end = (height - 1 - below) * line + (int64_t)width * 3;
         return offset >= 3 && offset + 12 <= end;
     }
 
@@ -211,7 +225,7 @@ template <int C, int STORE> struct GatherTile {
     {
         uint32_t upper[2], lower[2];
         load_two(upper, at);
-        load_two(lower, at + p->src_stride);
+        load_two(lower, at + line);
         channels_of(v, [&](int k) {
             return blend(float_at(upper, k), float_at(upper, k + 3), float_at(lower, k),
                          float_at(lower, k + 3), part_x, part_y);
@@ -220,24 +234,19 @@ template <int C, int STORE> struct GatherTile {
 
     HR_MEMBER void pixel(uint32_t *v, int row, int column) const
     {
-        const hr_gather_spec *g = frame.gather;
-        GatherAxis x(positions->at[0][row][column], (int)g->in[0], g->nearest);
-        GatherAxis y(positions->at[1][row][column], (int)g->in[1], g->nearest);
-        bool at_edge = g->has_fill && (x.outside | y.outside);
-        int64_t offset = y.first * p->src_stride + x.first * frame.step[0];
+        GatherAxis x(positions->at[0][row][column], width, false);
+        GatherAxis y(positions->at[1][row][column], height, false);
+        bool at_edge = has_fill && (x.outside | y.outside);
+        int64_t offset = y.first * line + x.first * frame.step[0];
         const uint8_t *a = frame.to.src + offset;
         if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
-            if (!g->nearest && !at_edge && x.second && y.second && is_roomy(offset)) {
+            if (!at_edge && x.second && y.second && is_roomy(offset, 1)) {
                 blend_words(v, a, x.part, y.part);
                 return;
             }
         const uint8_t *b = a + (x.second ? frame.step[0] : 0);
-        const uint8_t *c = a + (y.second ? p->src_stride : 0), *d = c + (b - a);
-        float fill = g->fill;
-        if (g->nearest) {
-            bool filled = at_edge && ((x.outside | y.outside) & 1);
-            channels_of(v, [=](int k) { return filled ? fill : float_of_byte(a[k]); });
-        } else if (!at_edge) {
+        const uint8_t *c = a + (y.second ? line : 0), *d = c + (b - a);
+        if (!at_edge) {
             channels_of(v, [=](int k) {
                 return blend(float_of_byte(a[k]), float_of_byte(b[k]), float_of_byte(c[k]),
                              float_of_byte(d[k]), x.part, y.part);
@@ -245,17 +254,59 @@ template <int C, int STORE> struct GatherTile {
         } else {
             bool left = x.outside & 1, right = x.outside >> 1;
             bool upper = y.outside & 1, lower = y.outside >> 1;
+            const float f = fill;
             channels_of(v, [=](int k) {
-                return blend(left || upper ? fill : float_of_byte(a[k]),
-                             right || upper ? fill : float_of_byte(b[k]),
-                             left || lower ? fill : float_of_byte(c[k]),
-                             right || lower ? fill : float_of_byte(d[k]), x.part, y.part);
+                return blend(left || upper ? f : float_of_byte(a[k]),
+                             right || upper ? f : float_of_byte(b[k]),
+                             left || lower ? f : float_of_byte(c[k]),
+                             right || lower ? f : float_of_byte(d[k]), x.part, y.part);
             });
         }
     }
 
+    // The bytes of the pixel of the source that is nearest.
+    HR_MEMBER void nearest_pixel(uint32_t *v, int row, int column) const
+    {
+        GatherAxis x(positions->at[0][row][column], width, true);
+        GatherAxis y(positions->at[1][row][column], height, true);
+        int64_t offset = y.first * line + x.first * frame.step[0];
+        const uint8_t *at = frame.to.src + offset;
+        if (has_fill && ((x.outside | y.outside) & 1)) {
+            const float f = fill;
+            channels_of(v, [=](int) { return f; });
+            return;
+        }
+        if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
+            if (is_roomy(offset, 0)) {
+                int shift = (int)((uintptr_t)at & 3);
+                const uint32_t *from = (const uint32_t *)(at - shift);
+                uint32_t word = load_word(from), next = shift > 1 ? load_word(from + 1) : 0;
+                word = shifted_word(word, next, shift * 8);
+                HR_UNROLL
+                for (int c = 0; c < 3; c++)
+                    v[c] = word >> 8 * c & 255;
+                return;
+            }
+        HR_UNROLL
+        for (int c = 0; c < C; c++)
+            if (STORE != HR_DEVICE_STORE_POINTS || c < p->channels)
+                v[c] = load_byte(at + c);
+    }
+
     // A warp makes pixels that are close to each other in the source, too: 8 x 4 of them.
-    HR_MEMBER void make(int thread, int threads) const
+    HR_MEMBER static int row_of(int i)
+    {
+        return i / 32 / (HR_DEVICE_GATHER_WIDE / 8) * 4 + i % 32 / 8;
+    }
+
+    HR_MEMBER static int column_of(int i)
+    {
+        return i / 32 % (HR_DEVICE_GATHER_WIDE / 8) * 8 + i % 8;
+    }
+
+    // A thread makes TOGETHER pixels at a time: it stores none before it has loaded all.
+    template <int TOGETHER, typename Pixel>
+    HR_MEMBER void make_pixels(int thread, int threads, const Pixel &pixel_at) const
     {
         const Store store(p, frame.to.plane);
         const Points<Store::WIDE> steps(p, points);
@@ -263,17 +314,36 @@ template <int C, int STORE> struct GatherTile {
         int64_t next_y = (p->mirror_y ? -p->dst_y : p->dst_y) * size;
         int64_t next_x = (p->mirror_x ? -p->dst_x : p->dst_x) * size;
         uint8_t *dst = frame.to.dst + view_offset(p, y0, x0) * size;
-        for (int i = thread; i < HR_DEVICE_GATHER_WIDE * HR_DEVICE_GATHER_HIGH; i += threads) {
-            int patch = i / 32, row = patch / (HR_DEVICE_GATHER_WIDE / 8) * 4 + i % 32 / 8;
-            int column = patch % (HR_DEVICE_GATHER_WIDE / 8) * 8 + i % 8;
-            uint32_t v[1][Store::WIDE] = {};
-            if (y0 + row >= p->view_h || x0 + column >= p->view_w)
-                continue;
-            pixel(v[0], row, column);
-            if constexpr (has_points(STORE))
-                steps.template apply<1>(v);
-            store.write_pixel(dst + row * next_y + column * next_x, v[0]);
+        const int count = HR_DEVICE_GATHER_WIDE * HR_DEVICE_GATHER_HIGH;
+        for (int first = thread; first < count; first += TOGETHER * threads) {
+            uint32_t v[TOGETHER][1][Store::WIDE] = {};
+            HR_UNROLL
+            for (int k = 0; k < TOGETHER; k++) {
+                int i = first + k * threads, row = row_of(i), column = column_of(i);
+                if (row < rows && column < columns)
+                    pixel_at(v[k][0], row, column);
+            }
+            HR_UNROLL
+            for (int k = 0; k < TOGETHER; k++) {
+                int i = first + k * threads, row = row_of(i), column = column_of(i);
+                if (row >= rows || column >= columns)
+                    continue;
+                if constexpr (has_points(STORE))
+                    steps.template apply<1>(v[k]);
+                store.write_pixel(dst + row * next_y + column * next_x, v[k][0]);
+            }
         }
+    }
+
+    HR_MEMBER void make(int thread, int threads) const
+    {
+        if (nearest)
+            make_pixels<has_points(STORE) ? 1 : 4>(
+                thread, threads,
+                [this](uint32_t *v, int row, int column) { nearest_pixel(v, row, column); });
+        else
+            make_pixels<1>(thread, threads,
+                           [this](uint32_t *v, int row, int column) { pixel(v, row, column); });
     }
 };
 

@@ -111,8 +111,7 @@ struct displace_record {
     }
 };
 
-hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *staging,
-                        hr_error *error)
+hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *, hr_error *)
 {
     *r = {};
     r->m = *(const hr_displace *)c->memo;
@@ -123,10 +122,7 @@ hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *sta
         r->count = HR_DIVIDE_UP(r->count, 2);
     if (r->is_by_pixel() && r->count > 0)
         r->count /= r->m.channels;
-    if (r->m.shift_x == nullptr)
-        return HR_STATUS_OK;
-    HR_TRY(op::stage_list(&r->m.shift_x, r->m.gather.in[1], staging, error));
-    return op::stage_list(&r->m.shift_y, r->m.gather.in[0], staging, error);
+    return HR_STATUS_OK;
 }
 
 hr_status displace_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,

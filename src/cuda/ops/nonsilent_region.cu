@@ -1,114 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// nonsilent_region: one thread per interval, in which means are updated one after the other. The
-// largest mean is found in a first pass, the ends of the region in a second one that computes the
-// means again: they are not stored. Integers of more than 16 bits become FLOAT first.
+// nonsilent_region: in an interval, means are updated one after the other. A block has a few
+// intervals. One thread of each adds up squares in shared memory; meanwhile others load the next
+// squares, and store the means before and look for the largest one. The ends of the region are then
+// found in the means, in no order.
 #include "ops/audio/nonsilent_region.h"
 #include "core/dtype.h"
 #include "core/mathx_inline.h"
 #include "cuda/image/value.cuh"
-#include "cuda/ops/cast.cuh"
+#include "cuda/ops/op.cuh"
 
 namespace
 {
 
 constexpr int64_t EXACT = 4096; // elements of an interval whose means are exact in any case
-constexpr int AHEAD = 16;       // elements that are loaded before the first is added
+constexpr int CHAINS = 4;       // intervals of a block: one per scheduler of a multiprocessor
+constexpr int CHUNK = 256;      // elements of an interval that are in shared memory at a time
+constexpr int AHEAD = 16;       // of them in registers
+constexpr int64_t TILES_MAX = 4096;
+constexpr int WARP = 32;
+constexpr int JOINS = op::THREADS / WARP; // threads that join the results of a block
 
-// The squares of elements i .. i + AHEAD - 1. Sums depend on those before, so a load for each would
-// be most of the time.
-HR_DEVICE void load_squares(float *to, const float *in, int64_t n, int64_t i)
-{
-    if (i >= 0 && i + AHEAD <= n) {
-        HR_UNROLL
-        for (int k = 0; k < AHEAD; k++)
-            to[k] = in[i + k];
-    } else {
-        HR_UNROLL_NOT
-        for (int k = 0; k < AHEAD; k++) { // no index that is not a constant
-            HR_UNROLL
-            for (int e = 1; e < AHEAD; e++)
-                to[e - 1] = to[e];
-            to[AHEAD - 1] = i + k >= 0 && i + k < n ? in[i + k] : 0.0f;
-        }
-    }
-    HR_UNROLL
-    for (int k = 0; k < AHEAD; k++)
-        to[k] *= to[k];
-}
-
-// Of a sample, in scratch memory.
+// Of a sample, in staged memory.
 struct found {
-    uint32_t largest; // ordered() of it
+    uint32_t largest; // order_of() it
     int32_t nan;      // the first mean is NaN
     int32_t first, behind;
 };
 
-struct signal {
-    const char *src;
-    found *at;
-    int32_t *begin, *length;
-    int64_t count; // intervals
-    int64_t n, window, interval;
-    int32_t dtype;
-    bool exact, relative;     // relative: to the largest mean
-    float factor, cut, least; // cut: of the reference; least: cut * reference_power
-
-    HR_DEVICE int64_t integer_square(int64_t i) const
-    {
-        int64_t v =
-            value_as_integer(value_load(src + i * value_size(dtype), value_size(dtype)), dtype);
-        return v * v;
-    }
-
-    // Calls visit(i, mean i) for the elements of an interval.
-    template <typename Visit> HR_DEVICE void exact_means(int64_t from, const Visit &visit) const
-    {
-        int64_t sum = 0;
-        for (int64_t i = HR_MAX(from - window + 1, 0); i < from; i++)
-            sum += integer_square(i);
-        for (int64_t i = from; i < HR_MIN(from + interval, n); i++) {
-            sum += integer_square(i);
-            visit(i, (float)sum * factor);
-            sum -= i >= window - 1 ? integer_square(i - window + 1) : 0;
-        }
-    }
-
-    template <typename Visit> HR_DEVICE void float_means(int64_t from, const Visit &visit) const
-    {
-        const float *in = (const float *)src;
-        const int64_t end = HR_MIN(from + interval, n);
-        float sum = 0.0f, next[AHEAD] = {}, before[AHEAD] = {};
-        for (int64_t i = from - window + 1; i <= from; i += AHEAD) { // nonsilent_sum
-            load_squares(next, in, n, i);
-            HR_UNROLL
-            for (int k = 0; k < AHEAD; k++)
-                sum = i + k <= from ? sum + next[k] : sum;
-        }
-        visit(from, sum * factor);
-        for (int64_t i = from + 1; i < end; i += AHEAD) { // nonsilent_next
-            load_squares(next, in, n, i);
-            load_squares(before, in, n, i - window);
-            HR_UNROLL
-            for (int k = 0; k < AHEAD; k++) {
-                sum = (sum - before[k]) + next[k];
-                if (i + k < end)
-                    visit(i + k, sum * factor);
-            }
-        }
-    }
-
-    template <typename Visit> HR_DEVICE void means(int64_t i, const Visit &visit) const
-    {
-        if (exact)
-            exact_means(i * interval, visit);
-        else
-            float_means(i * interval, visit);
-    }
-};
-
 // The bits of a float as a number with the same order; `value_of_order` reverses it.
-HR_DEVICE uint32_t order_of(float v)
+HR_SHARED uint32_t order_of(float v)
 {
     uint32_t bits = bits_of_f32(v);
     return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
@@ -119,45 +40,227 @@ HR_DEVICE float value_of_order(uint32_t v)
     return bits_as_f32(v >> 31 ? v & ~(UINT32_C(1) << 31) : ~v);
 }
 
-struct begin : signal {
-    HR_DEVICE void element(int64_t) const
+struct signal {
+    const char *src;
+    float *means;
+    found *at;
+    int32_t *begin, *length;
+    int64_t count;         // threads that finish: 1
+    int32_t tiles, chunks; // blocks; chunks of an interval with the window before it
+    int64_t n, window, interval, intervals;
+    int32_t dtype;
+    bool exact, relative;     // relative: to the largest mean
+    float factor, cut, least; // cut: of the reference; least: cut * reference_power
+};
+
+// The squares of a chunk and what is to be subtracted, as integers or bits of floats, and bits of
+// the means. Memory that one phase fills is used in the next one.
+struct chain {
+    alignas(16) uint32_t next[2][CHUNK], before[2][CHUNK], mean[2][CHUNK];
+    uint64_t sum;
+};
+
+// An addition waits for the one before it, so nothing else may delay it: AHEAD elements are loaded
+// while the AHEAD before are added.
+struct ahead {
+    alignas(16) uint32_t next[AHEAD], before[AHEAD];
+
+    HR_DEVICE void load(const chain *c, int buffer, int from)
     {
-        *at = {order_of(-(float)mathx_infinity()), 0, (int32_t)n, 0};
+        HR_UNROLL
+        for (int k = 0; k < AHEAD; k += 4) {
+            *(uint4 *)(next + k) = *(const uint4 *)(c->next[buffer] + from + k);
+            *(uint4 *)(before + k) = *(const uint4 *)(c->before[buffer] + from + k);
+        }
     }
 };
 
-struct find_largest : signal {
-    HR_DEVICE void element(int64_t i) const
+HR_DEVICE float plus(float sum, uint32_t next, uint32_t before)
+{
+    return (sum - bits_as_f32(before)) + bits_as_f32(next);
+}
+
+HR_DEVICE int64_t plus(int64_t sum, uint32_t next, uint32_t before)
+{
+    return sum + ((int64_t)next - (int64_t)before);
+}
+
+template <typename Sum> HR_DEVICE Sum add_up(chain *c, int buffer, Sum sum, float factor)
+{
+    ahead now;
+    now.load(c, buffer, 0);
+    HR_UNROLL_NOT
+    for (int i = 0; i < CHUNK; i += AHEAD) {
+        ahead later = now;
+        if (i + AHEAD < CHUNK)
+            later.load(c, buffer, i + AHEAD);
+        alignas(16) uint32_t mean[AHEAD];
+        HR_UNROLL
+        for (int k = 0; k < AHEAD; k++) {
+            sum = plus(sum, now.next[k], now.before[k]);
+            mean[k] = bits_of_f32((float)sum * factor);
+        }
+        HR_UNROLL
+        for (int k = 0; k < AHEAD; k += 4)
+            *(uint4 *)(c->mean[buffer] + i + k) = *(const uint4 *)(mean + k);
+        now = later;
+    }
+    return sum;
+}
+
+struct find_means : signal {
+    struct Shared {
+        chain chains[CHAINS];
+        float most[WARP * CHAINS];
+    };
+
+    HR_MEMBER int64_t rounds() const
     {
-        float most = -(float)mathx_infinity();
-        bool nan = false;
-        means(i, [&](int64_t e, float mean) {
-            most = mean > most ? mean : most;
-            nan = nan || (e == 0 && mean != mean);
-        });
-        op::raise_to(&at->largest, order_of(most));
-        if (nan)
-            at->nan = 1;
+        return HR_DIVIDE_UP(intervals, (int64_t)CHAINS * tiles);
+    }
+
+    HR_DEVICE int phases() const
+    {
+        return (int)rounds() * (chunks + 2) + 1;
+    }
+
+    // The squares of element i and of those that are each WARP elements further; 0 in place of
+    // those before element `from`. All are loaded before the first is needed.
+    template <bool FLOATS> HR_DEVICE void load_squares(uint32_t *to, int64_t i, int64_t from) const
+    {
+        const int type = FLOATS ? (int)HR_DTYPE_FLOAT : dtype, size = value_size(type);
+        const char *in = src;
+        const int64_t end = n;
+        uint64_t bits[CHUNK / WARP];
+        HR_UNROLL
+        for (int k = 0; k < CHUNK / WARP; k++, i += WARP)
+            bits[k] = i >= from && i < end ? value_load(in + i * size, size) : 0;
+        HR_UNROLL
+        for (int k = 0; k < CHUNK / WARP; k++) {
+            if (!FLOATS && exact) {
+                int64_t v = value_as_integer(bits[k], type);
+                to[k * WARP] = (uint32_t)(v * v);
+            } else {
+                float v = value_to_float(bits[k], type);
+                to[k * WARP] = bits_of_f32(v * v);
+            }
+        }
+    }
+
+    // Sums of an interval begin with those of the window before it, from which nothing is
+    // subtracted: element t of them is element first + t of the signal, and mean t is that of the
+    // window up to it.
+    HR_DEVICE void load(chain *c, int buffer, int64_t first, int64_t from, int lane) const
+    {
+        const int64_t i = first + from + lane, whole = HR_MAX(first, 0);
+        uint32_t *next = c->next[buffer] + lane, *before = c->before[buffer] + lane;
+        if (dtype == HR_DTYPE_FLOAT) {
+            load_squares<true>(next, i, 0);
+            load_squares<true>(before, i - window, whole);
+        } else {
+            load_squares<false>(next, i, 0);
+            load_squares<false>(before, i - window, whole);
+        }
+    }
+
+    HR_DEVICE void store(const chain *c, int buffer, int64_t first, int64_t from, int lane,
+                         float *most) const
+    {
+        const int64_t start = first + window - 1, end = HR_MIN(start + interval, n);
+        float *to = means, largest = *most;
+        HR_UNROLL
+        for (int k = 0; k < CHUNK / WARP; k++) {
+            int64_t i = first + from + k * WARP + lane;
+            float mean = bits_as_f32(c->mean[buffer][k * WARP + lane]);
+            if (i < start || i >= end)
+                continue;
+            to[i] = mean;
+            largest = mean > largest ? mean : largest;
+            if (i == 0 && mean != mean)
+                at->nan = 1;
+        }
+        *most = largest;
+    }
+
+    // Step k of an interval: loads chunk k, adds up chunk k - 1 and stores chunk k - 2.
+    HR_DEVICE void step(int k, int64_t number, chain *c, float *most, int lane, bool adds) const
+    {
+        const int64_t first = number * interval - window + 1;
+        if (adds && lane == 0 && k > 0 && k <= chunks) {
+            const int buffer = (k - 1) % 2;
+            const uint64_t sum = k == 1 ? 0 : c->sum;
+            if (exact)
+                c->sum = (uint64_t)add_up(c, buffer, (int64_t)sum, factor);
+            else
+                c->sum = bits_of_f32(add_up(c, buffer, bits_as_f32((uint32_t)sum), factor));
+        }
+        if (adds)
+            return;
+        if (k >= 2)
+            store(c, k % 2, first, (int64_t)(k - 2) * CHUNK, lane, most + lane);
+        if (k < chunks)
+            load(c, k % 2, first, (int64_t)k * CHUNK, lane);
+    }
+
+    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
+    {
+        const int lane = thread % WARP, warp = thread / WARP, c = warp % CHAINS;
+        const bool adds = warp < CHAINS;
+        float *most = shared->most + c * WARP;
+        if (k == 0 && !adds)
+            most[lane] = -(float)mathx_infinity();
+        if (k + 1 < phases()) {
+            const int round = k / (chunks + 2);
+            const int64_t number = ((int64_t)round * tiles + tile) * CHAINS + c;
+            if (number < intervals)
+                step(k % (chunks + 2), number, &shared->chains[c], most, lane, adds);
+        } else if (thread < JOINS) {
+            float largest = shared->most[thread];
+            for (int i = thread + JOINS; i < WARP * CHAINS; i += JOINS)
+                largest = shared->most[i] > largest ? shared->most[i] : largest;
+            op::raise_to(&at->largest, order_of(largest));
+        }
     }
 };
 
 struct find_ends : signal {
-    HR_DEVICE void element(int64_t i) const
+    struct Shared {
+        int32_t first[op::THREADS], behind[op::THREADS];
+    };
+
+    HR_DEVICE static constexpr int phases()
     {
-        float limit = least;
-        if (relative)
-            limit = at->nan ? (float)mathx_quiet_nan() : value_of_order(at->largest) * cut;
-        int64_t first = n, behind = 0;
-        means(i, [&](int64_t e, float mean) {
-            if (!(mean >= limit))
-                return;
-            first = HR_MIN(first, e);
-            behind = e + 1;
-        });
-        if (behind == 0)
-            return;
-        op::lower_to(&at->first, (int32_t)first);
-        op::raise_to(&at->behind, (int32_t)behind);
+        return 2;
+    }
+
+    HR_DEVICE float limit() const
+    {
+        if (!relative)
+            return least;
+        return at->nan ? (float)mathx_quiet_nan() : value_of_order(at->largest) * cut;
+    }
+
+    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
+    {
+        int32_t first = (int32_t)n, behind = 0;
+        if (k == 0) {
+            const float lowest = limit();
+            HR_UNROLL_FOUR
+            for (int64_t i = tile * op::THREADS + thread; i < n; i += tiles * op::THREADS)
+                if (means[i] >= lowest) {
+                    first = HR_MIN(first, (int32_t)i);
+                    behind = (int32_t)i + 1;
+                }
+            shared->first[thread] = first;
+            shared->behind[thread] = behind;
+        } else if (thread < JOINS) {
+            for (int i = thread; i < op::THREADS; i += JOINS) {
+                first = HR_MIN(first, shared->first[i]);
+                behind = HR_MAX(behind, shared->behind[i]);
+            }
+            op::lower_to(&at->first, first);
+            op::raise_to(&at->behind, behind);
+        }
     }
 };
 
@@ -170,72 +273,53 @@ struct finish : signal {
     }
 };
 
-void make(signal *s, const hr_op_call *c, found *at)
+void make(signal *s, const hr_op_call *c)
 {
     const nonsilent_args *a = (const nonsilent_args *)c->args;
     const bool resets = c->in[0].dtype == HR_DTYPE_FLOAT && a->reset_interval != -1;
     *s = {};
     s->src = (const char *)c->in[0].data;
-    s->at = at;
     s->begin = (int32_t *)c->out[0].data;
     s->length = (int32_t *)c->out[1].data;
+    s->count = 1;
     s->n = c->in[0].shape.extent[0];
     s->window = HR_MIN(a->window_length, s->n);
     s->dtype = hr_dtype_number(c->in[0].dtype);
     s->exact = s->dtype != HR_DTYPE_FLOAT && value_size(s->dtype) <= 2;
-    s->interval = s->exact ? EXACT : resets ? a->reset_interval : HR_MAX(s->n, 1);
-    s->count = HR_DIVIDE_UP(s->n, s->interval);
+    s->interval = HR_MIN(s->exact ? EXACT : resets ? a->reset_interval : s->n, s->n);
+    s->intervals = s->n > 0 ? HR_DIVIDE_UP(s->n, s->interval) : 0;
+    s->tiles = (int32_t)HR_MIN(HR_DIVIDE_UP(s->intervals, CHAINS), TILES_MAX);
+    s->chunks = (int32_t)HR_DIVIDE_UP(s->window + s->interval - 1, CHUNK);
     s->factor = 1.0f / (float)HR_MAX(s->window, 1);
     s->cut = (float)mathx_pow(10.0, (double)a->cutoff_db / 10.0);
     s->relative = a->reference_power != a->reference_power;
     s->least = a->reference_power * s->cut;
 }
 
-// Replaces integers of more than 16 bits by floats in scratch memory; `casts` does that.
-hr_status make_floats(hr_cuda_launch *l, signal *s, op::cast_record *casts, int32_t n,
-                      hr_error *error)
-{
-    size_t room = 0;
-    void *memory;
-    for (int32_t i = 0; i < n; i++)
-        room += s[i].exact || s[i].dtype == HR_DTYPE_FLOAT ? 0 : (size_t)s[i].n;
-    HR_TRY(l->scratch(l, (room + 1) * sizeof(float), &memory, error));
-    float *at = (float *)memory;
-    for (int32_t i = 0; i < n; i++) {
-        casts[i] = {s[i].src, at, 0, s[i].dtype, HR_DTYPE_FLOAT};
-        if (s[i].exact || s[i].dtype == HR_DTYPE_FLOAT)
-            continue;
-        casts[i].count = s[i].n;
-        s[i].src = (const char *)at;
-        s[i].dtype = HR_DTYPE_FLOAT;
-        at += s[i].n;
-    }
-    return HR_STATUS_OK;
-}
-
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    hr_staged signals, samples, casts; // samples: with one element each
+    hr_staged records, all;
+    size_t means = 0;
     void *room;
-    HR_TRY(l->scratch(l, (size_t)n * sizeof(found), &room, error));
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(signal), &signals, error));
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(signal), &samples, error));
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(op::cast_record), &casts, error));
-    signal *s = (signal *)signals.host;
-    for (int32_t i = 0; i < n; i++)
-        make(&s[i], &calls[i], (found *)room + i);
-    HR_TRY(make_floats(l, s, (op::cast_record *)casts.host, n, error));
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(found), &all, error));
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(signal), &records, error));
+    signal *s = (signal *)records.host;
     for (int32_t i = 0; i < n; i++) {
-        ((signal *)samples.host)[i] = s[i];
-        ((signal *)samples.host)[i].count = 1;
+        make(&s[i], &calls[i]);
+        means += (size_t)s[i].n;
+    }
+    HR_TRY(l->scratch(l, (means + 1) * sizeof(float), &room, error));
+    float *at = (float *)room;
+    for (int32_t i = 0; i < n; i++) {
+        s[i].means = at;
+        s[i].at = (found *)all.device + i;
+        ((found *)all.host)[i] = {order_of(-(float)mathx_infinity()), 0, (int32_t)s[i].n, 0};
+        at += s[i].n;
     }
     HR_TRY(staging->flush(staging, error));
-    HR_TRY(op::cast_launch(l, casts, n, error));
-    HR_TRY(op::launch<begin>(l, samples, n, error));
-    if (s[0].relative)
-        HR_TRY((op::launch<find_largest, 1>(l, signals, n, error)));
-    HR_TRY((op::launch<find_ends, 1>(l, signals, n, error)));
-    return op::launch<finish>(l, samples, n, error);
+    HR_TRY(op::launch_blocks<find_means>(l, records, n, error));
+    HR_TRY(op::launch_blocks<find_ends>(l, records, n, error));
+    return op::launch<finish>(l, records, n, error);
 }
 
 } // namespace

@@ -158,6 +158,17 @@ HR_DEVICE static inline void add_to(uint32_t *counter, uint32_t v)
 #endif
 }
 
+// The same, and returns what it was.
+HR_DEVICE static inline uint32_t take_from(uint32_t *counter, uint32_t v)
+{
+#if defined(__CUDACC__)
+    return atomicAdd(counter, v);
+#else
+    *counter += v;
+    return *counter - v;
+#endif
+}
+
 // Raises or lowers a number that other threads raise or lower, too.
 template <typename T> HR_DEVICE static inline void raise_to(T *most, T v)
 {

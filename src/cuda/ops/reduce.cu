@@ -154,22 +154,38 @@ HR_DEVICE void reduce_pass_record::element(int64_t i) const
     end.store(i, by_type(dtype, [&](auto v) { return sum<decltype(v)>(at, n, output); }));
 }
 
+// Adds `n` accumulators, `step` apart, to one. Many are loaded before the first is added: there are
+// too few threads to wait for each.
+template <typename Take>
+HR_DEVICE typename Take::acc join_column(const Take &take, typename Take::acc acc,
+                                         const uint64_t *x, int64_t n, int64_t step)
+{
+    constexpr int AHEAD = 16;
+    for (int64_t k = 0; k < n; k += AHEAD) {
+        uint64_t v[AHEAD];
+        HR_UNROLL
+        for (int i = 0; i < AHEAD; i++)
+            v[i] = k + i < n ? x[(k + i) * step] : 0;
+        HR_UNROLL
+        for (int i = 0; i < AHEAD; i++)
+            acc = k + i < n ? take(acc, from_bits<typename Take::acc>(v[i])) : acc;
+    }
+    return acc;
+}
+
 template <typename Take> HR_DEVICE uint64_t reduce_chain::sum(const Take &take, int64_t at) const
 {
     typedef typename Take::acc acc_type;
     acc_type first = from_bits<acc_type>(start), acc = first;
-    for (int64_t t = 0; t < terms; t++) {
+    // the innermost sums; sums of one are left out
+    bool of_rows = rows > 1, of_lanes = !of_rows && lanes > 1;
+    int64_t n = of_rows ? rows : of_lanes ? lanes : terms;
+    int64_t step = of_rows ? row_step : of_lanes ? lane_step : term_step;
+    for (int64_t t = 0; t < (of_rows || of_lanes ? terms : 1); t++) {
         acc_type term = first;
-        for (int64_t l = 0; l < lanes; l++) {
-            const uint64_t *x = src + at + t * term_step + l * lane_step;
-            acc_type lane = first;
-#if defined(__CUDACC__)
-#pragma unroll 8
-#endif
-            for (int64_t k = 0; k < rows; k++)
-                lane = take(lane, from_bits<acc_type>(x[k * row_step]));
-            term = take(term, lane);
-        }
+        for (int64_t l = 0; l < (of_rows ? lanes : 1); l++)
+            term = take(term, join_column(take, first, src + at + t * term_step + l * lane_step, n,
+                                          step));
         acc = take(acc, term);
     }
     return to_bits(acc);

@@ -17,20 +17,10 @@ constexpr int JOINS = op::THREADS / 32; // threads that join the results of a bl
 struct sample {
     const float *src;
     float *dst;
-    uint32_t *largest; // the bits of the number; NULL: the reference is given
+    uint32_t *largest; // the bits of the number, in staged memory; NULL: the reference is given
     int64_t count;
     int32_t tiles;
     float multiplier, reference, least;
-};
-
-struct clear {
-    uint32_t *values; // of all samples
-    int64_t count;
-
-    HR_DEVICE void element(int64_t i) const
-    {
-        values[i] = 0;
-    }
 };
 
 // The order does not matter, because no values are added.
@@ -95,16 +85,13 @@ void make(sample *s, const hr_op_call *c, uint32_t *largest)
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    hr_staged records, all;
-    void *largest;
-    HR_TRY(l->scratch(l, (size_t)n * sizeof(uint32_t), &largest, error));
-    HR_TRY(staging->alloc(staging, sizeof(clear), &all, error));
+    hr_staged records, largest;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(uint32_t), &largest, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(sample), &records, error));
-    *(clear *)all.host = {(uint32_t *)largest, n};
+    memset(largest.host, 0, (size_t)n * sizeof(uint32_t));
     for (int32_t i = 0; i < n; i++)
-        make((sample *)records.host + i, &calls[i], (uint32_t *)largest + i);
+        make((sample *)records.host + i, &calls[i], (uint32_t *)largest.device + i);
     HR_TRY(staging->flush(staging, error));
-    HR_TRY(op::launch<clear>(l, all, 1, error));
     HR_TRY(op::launch_blocks<find_largest>(l, records, n, error));
     return op::launch<convert>(l, records, n, error);
 }

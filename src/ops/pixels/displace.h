@@ -37,7 +37,7 @@ typedef struct hr_displace {
     hr_displace_kind kind;
     int32_t channels;
     bool is_float; /* otherwise UINT8 */
-    /* WATER: x from row y, y from column x. */
+    /* WATER: x from row y, y from column x. On a device if the image is there. */
     const float *shift_x, *shift_y;
     int32_t degree; /* JITTER */
     hr_rng rng;

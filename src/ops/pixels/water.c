@@ -27,27 +27,87 @@ static hr_status water_check(const void *args, const hr_given *given, hr_error *
     return hr__displace_check(&((const water_args *)args)->displace, error);
 }
 
+/* Moves of rows or columns, as many as any image needed so far: they depend on the arguments only.
+ * Shorter lists are kept, since other samples may still be going to use them. */
+typedef struct moves {
+    struct moves *shorter;
+    int64_t count;
+    float by[];
+} moves;
+
+typedef struct water_local {
+    moves *x, *y;
+} water_local;
+
+static hr_status water_local_create(const void *args, void *state, void **local, hr_error *error)
+{
+    (void)args;
+    (void)state;
+    *local = hr_calloc(1, sizeof(water_local), error);
+    return *local ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static void moves_free(moves *m)
+{
+    for (moves *next; m; m = next) {
+        next = m->shorter;
+        hr_free(m);
+    }
+}
+
+static void water_local_destroy(void *local)
+{
+    water_local *w = local;
+    moves_free(w->x);
+    moves_free(w->y);
+    hr_free(w);
+}
+
+/* Makes sure that there are `need` moves in *list. */
+static hr_status find_moves(moves **list, int64_t need, double (*wave)(double), float amplitude,
+                            float frequency, float phase, hr_error *error)
+{
+    int64_t count = *list ? (*list)->count : 256;
+    if (*list && need <= count)
+        return HR_STATUS_OK;
+    while (count < need)
+        count *= 2;
+    moves *m = hr_calloc(1, sizeof(*m) + (size_t)count * sizeof(float), error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t k = 0; k < count; k++)
+        m->by[k] = amplitude * (float)wave((double)(frequency * (float)k + phase));
+    m->shorter = *list;
+    m->count = count;
+    *list = m;
+    return HR_STATUS_OK;
+}
+
+/* The moves as the sample's run finds them, which on a device is after other samples. */
+static hr_status give_moves(hr_op_call *c, const moves *m, const float **out, hr_error *error)
+{
+    const void *device;
+
+    *out = m->by;
+    if (!c->staging)
+        return HR_STATUS_OK;
+    HR_TRY(
+        c->staging->constant(c->staging, m->by, (size_t)m->count * sizeof(float), &device, error));
+    *out = device;
+    return HR_STATUS_OK;
+}
+
 static hr_status water_infer(hr_op_call *c, hr_error *error)
 {
     const water_args *a = c->args;
+    water_local *w = c->local;
     hr_displace *d;
 
     HR_TRY(hr__displace_infer(c, &a->displace, HR_DISPLACE_KIND_WATER, &d, error));
-    float *x = hr_arena_alloc(c->arena, (size_t)d->gather.in[1] * sizeof(*x), error);
-    float *y = hr_arena_alloc(c->arena, (size_t)d->gather.in[0] * sizeof(*y), error);
-    if (!x || !y)
-        return HR_STATUS_NO_MEMORY;
-    for (int64_t k = 0; k < d->gather.in[1]; k++) {
-        float at = a->freq_x * (float)k + a->phase_x;
-        x[k] = a->ampl_x * (float)hr_sin((double)at);
-    }
-    for (int64_t k = 0; k < d->gather.in[0]; k++) {
-        float at = a->freq_y * (float)k + a->phase_y;
-        y[k] = a->ampl_y * (float)hr_cos((double)at);
-    }
-    d->shift_x = x;
-    d->shift_y = y;
-    return HR_STATUS_OK;
+    HR_TRY(find_moves(&w->x, d->gather.in[1], hr_sin, a->ampl_x, a->freq_x, a->phase_x, error));
+    HR_TRY(find_moves(&w->y, d->gather.in[0], hr_cos, a->ampl_y, a->freq_y, a->phase_y, error));
+    HR_TRY(give_moves(c, w->x, &d->shift_x, error));
+    return give_moves(c, w->y, &d->shift_y, error);
 }
 
 const hr_op_def hr_op_water = {
@@ -62,6 +122,8 @@ const hr_op_def hr_op_water = {
     .check = water_check,
     .create = hr__displace_create,
     .destroy = hr__displace_destroy,
+    .local_create = water_local_create,
+    .local_destroy = water_local_destroy,
     .infer = water_infer,
     .run_cpu = hr__displace_run,
 };

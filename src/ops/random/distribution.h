@@ -51,16 +51,32 @@ typedef struct hr_normal {
     double mean, stddev;
 } hr_normal;
 
+/* In the middle of intervals, so that it is never 0: (bits + 0.5) / 2^32, without a conversion. */
+HR_SHARED double normal_uniform(uint32_t bits)
+{
+    return bits_as_f64(UINT64_C(0x3ff) << 52 | (uint64_t)bits << 20 | UINT64_C(1) << 19) - 1.0;
+}
+
+HR_SHARED double normal_uniform_fine(const uint32_t *bits)
+{
+    uint64_t wide = (uint64_t)bits[0] << 20 | bits[1] >> 12;
+
+    return ((double)wide + 0.5) * 0x1p-52;
+}
+
+HR_SHARED double normal_scaled(const hr_normal *m, double z)
+{
+    return m->mean + m->stddev * z;
+}
+
 HR_SHARED double normal_of(const hr_normal *m, uint32_t bits)
 {
-    return m->mean + m->stddev * gauss_of((bits + 0.5) * 0x1p-32); /* + 0.5: never 0 */
+    return normal_scaled(m, gauss_of(normal_uniform(bits)));
 }
 
 HR_SHARED double normal_fine(const hr_normal *m, const uint32_t *bits)
 {
-    uint64_t wide = (uint64_t)bits[0] << 20 | bits[1] >> 12;
-
-    return m->mean + m->stddev * gauss_of(((double)wide + 0.5) * 0x1p-52);
+    return normal_scaled(m, gauss_of(normal_uniform_fine(bits)));
 }
 
 #endif

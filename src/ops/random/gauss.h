@@ -7,15 +7,19 @@
 
 #include "core/mathx_inline.h"
 
-HR_SHARED double gauss_ratio(const double *p, const double *q, double r)
+typedef struct gauss_ratio {
+    double top, bottom;
+} gauss_ratio;
+
+HR_SHARED gauss_ratio gauss_ratio_of(const double *p, const double *q, double r)
 {
-    double top = p[7], bottom = q[7];
+    gauss_ratio v = {p[7], q[7]};
 
     for (int i = 6; i >= 0; i--) {
-        top = top * r + p[i];
-        bottom = bottom * r + q[i];
+        v.top = v.top * r + p[i];
+        v.bottom = v.bottom * r + q[i];
     }
-    return top / bottom;
+    return v;
 }
 
 HR_SHARED double gauss_tail(double u, double side)
@@ -45,14 +49,14 @@ HR_SHARED double gauss_tail(double u, double side)
                                    1.42151175831644588870e-7,
                                    2.04426310338993978564e-15};
     double r = sqrt(-mathx_log(side < 0.0 ? u : 1.0 - u));
-    double z = r <= 5.0 ? gauss_ratio(near_p, near_q, r - 1.6) : gauss_ratio(far_p, far_q, r - 5.0);
+    gauss_ratio z =
+        r <= 5.0 ? gauss_ratio_of(near_p, near_q, r - 1.6) : gauss_ratio_of(far_p, far_q, r - 5.0);
 
-    return side < 0.0 ? -z : z;
+    return side < 0.0 ? -(z.top / z.bottom) : z.top / z.bottom;
 }
 
-/* The inverse of the normal distribution function, 0 < u < 1: algorithm AS 241 (Wichura 1988),
- * relative error 1e-15. */
-HR_SHARED double gauss_of(double u)
+/* |side| <= 0.425; what it is to be multiplied by. */
+HR_SHARED gauss_ratio gauss_centre(double side)
 {
     static const double p[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
                                1.9715909503065514427e3, 1.3731693765509461125e4,
@@ -66,11 +70,25 @@ HR_SHARED double gauss_of(double u)
                                3.9307895800092710610e4,
                                2.8729085735721942674e4,
                                5.2264952788528545610e3};
+
+    return gauss_ratio_of(p, q, 0.180625 - side * side);
+}
+
+HR_SHARED bool gauss_is_central(double side)
+{
+    return fabs(side) <= 0.425;
+}
+
+/* The inverse of the normal distribution function, 0 < u < 1: algorithm AS 241 (Wichura 1988),
+ * relative error 1e-15. */
+HR_SHARED double gauss_of(double u)
+{
     double side = u - 0.5;
 
-    if (fabs(side) <= 0.425)
-        return side * gauss_ratio(p, q, 0.180625 - side * side);
-    return gauss_tail(u, side);
+    if (!gauss_is_central(side))
+        return gauss_tail(u, side);
+    gauss_ratio z = gauss_centre(side);
+    return side * (z.top / z.bottom);
 }
 
 #endif
