@@ -580,6 +580,13 @@ typedef struct hr_op_def {
      * Python return a dictionary of outputs with these keys. out_count and `outputs` are not used.
      */
     const char *out_keys;
+    /* With device="gpu", of an operator whose work there finds out the size of its output: the
+     * names of two operators that take its place. The first one has its inputs and arguments. The
+     * second one has no arguments; its inputs are output 0 of the first one and, in host memory,
+     * output 1, from which its infer learns the size. */
+    const char *const *on_gpu;
+    const char
+        *shown; /* the name in messages, of an operator that takes the place of another one */
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)

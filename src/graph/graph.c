@@ -337,6 +337,31 @@ static hr_status fail_operator(const hr_node_desc *desc, hr_error *error)
                    hint);
 }
 
+/* Adds the operators that take the place of one on a GPU. */
+static hr_status add_parts(hr_graph *graph, const hr_op_def *def, const hr_node_desc *desc,
+                           int32_t *node, hr_error *error)
+{
+    hr_node_desc part = *desc;
+    int32_t first, info;
+    part.op = def->on_gpu[0];
+    part.name = NULL;
+    HR_TRY(hr_graph_add_node(graph, &part, &first, error));
+    hr_edge edges[2] = {{first, 0}, {first, 1}};
+    part = (hr_node_desc){
+        .device = "cpu", .origin = desc->origin, .preserve = desc->preserve, .guard = desc->guard};
+    part.op = "_to_cpu";
+    part.inputs = &edges[1];
+    part.input_count = 1;
+    HR_TRY(hr_graph_add_node(graph, &part, &info, error));
+    edges[1] = (hr_edge){info, 0};
+    part.op = def->on_gpu[1];
+    part.name = desc->name;
+    part.device = desc->device;
+    part.inputs = edges;
+    part.input_count = 2;
+    return hr_graph_add_node(graph, &part, node, error);
+}
+
 hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *node,
                             hr_error *error)
 {
@@ -345,6 +370,8 @@ hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *
     const hr_op_def *def = hr_registry_find(desc->op, NULL);
     if (!def)
         return fail_operator(desc, error);
+    if (def->on_gpu && desc->device && strcmp(desc->device, "gpu") == 0)
+        return add_parts(graph, def, desc, node, error);
     return hr__graph_add(graph, def, desc, node, error);
 }
 

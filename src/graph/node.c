@@ -67,8 +67,9 @@ const char *hr_node_text(const hr_node *node, char *text, size_t size)
 {
     bool named = node->name && strncmp(node->name, "__", 2) != 0;
     bool placed = node->origin && node->origin[0];
-    snprintf(text, size, "%s%s%.60s%s%s%.90s%s", node->def->name, named ? " '" : "",
-             named ? node->name : "", named ? "'" : "", placed ? " (" : "",
+    const hr_op_def *def = node->def;
+    snprintf(text, size, "%s%s%.60s%s%s%.90s%s", def->shown ? def->shown : def->name,
+             named ? " '" : "", named ? node->name : "", named ? "'" : "", placed ? " (" : "",
              placed ? node->origin : "", placed ? ")" : "");
     return text;
 }

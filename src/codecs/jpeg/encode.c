@@ -39,9 +39,31 @@ typedef struct encoder {
     hr_jpeg_codes codes[2][2]; /* luma and chroma; DC and AC */
     uint64_t count[2][2][256];
     uint8_t best[2][2][HR_JPEG_DEFINITION_BYTES];
+    hr_jpeg_forest forest;
 } encoder;
 
 /* ---- opening ---- */
+
+hr_status hr_jpeg_header_make(hr_jpeg_header *head, const hr_jpeg_pixels *image,
+                              const hr_jpeg_encoding *how, hr_error *error)
+{
+    bool grey = image->components == 1;
+    *head = (hr_jpeg_header){.height = image->height,
+                             .width = image->width,
+                             .components = image->components,
+                             .h = grey ? 1 : how->h,
+                             .v = grey ? 1 : how->v};
+    for (int i = 0; i < 2; i++)
+        hr_jpeg_quality_table(head->tables[i].quant, i, how->quality);
+    int64_t interval = (int64_t)how->restart_rows * HR_DIVIDE_UP(head->width, 8 * head->h);
+    if (interval > UINT16_MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%d rows of blocks between restart markers are %lld blocks (MCUs) of an "
+                       "image that is %d pixels wide; the file format has at most 65535",
+                       how->restart_rows, (long long)interval, head->width);
+    head->restart = (int32_t)interval;
+    return HR_STATUS_OK;
+}
 
 static hr_status plane_make(encoder *e, int32_t i, hr_arena *arena, hr_error *error)
 {
@@ -85,36 +107,15 @@ static hr_status memory_make(encoder *e, hr_arena *arena, hr_error *error)
     return e->coef && e->raw ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-/* The restart interval. */
-static hr_status interval_make(encoder *e, hr_error *error)
-{
-    int64_t interval = (int64_t)e->how->restart_rows * e->mcus;
-    if (interval > UINT16_MAX)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "%d rows of blocks between restart markers are %lld blocks (MCUs) of an "
-                       "image that is %d pixels wide; the file format has at most 65535",
-                       e->how->restart_rows, (long long)interval, e->header.width);
-    e->header.restart = (int32_t)interval;
-    return HR_STATUS_OK;
-}
-
 static hr_status encoder_make(encoder *e, hr_arena *arena, hr_error *error)
 {
     hr_jpeg_header *head = &e->header;
-    bool grey = e->image->components == 1;
 
-    *head = (hr_jpeg_header){.height = e->image->height,
-                             .width = e->image->width,
-                             .components = e->image->components,
-                             .h = grey ? 1 : e->how->h,
-                             .v = grey ? 1 : e->how->v};
+    HR_TRY(hr_jpeg_header_make(head, e->image, e->how, error));
     e->mcus = HR_DIVIDE_UP(head->width, 8 * head->h);
     e->rows = HR_DIVIDE_UP(head->height, 8 * head->v);
-    HR_TRY(interval_make(e, error));
-    for (int i = 0; i < 2; i++) {
-        hr_jpeg_quality_table(head->tables[i].quant, i, e->how->quality);
+    for (int i = 0; i < 2; i++)
         hr_jpeg_quantiser_make(&e->quantiser[i], head->tables[i].quant);
-    }
     for (int32_t i = 0; i < head->components; i++)
         HR_TRY(plane_make(e, i, arena, error));
     return memory_make(e, arena, error);
@@ -312,7 +313,7 @@ static void tables_make(encoder *e)
     for (int i = 0; i < (e->header.components > 1 ? 2 : 1); i++)
         for (int ac = 0; ac < 2; ac++) {
             if (best)
-                hr_jpeg_best_codes(e->best[i][ac], e->count[i][ac]);
+                hr_jpeg_best_codes(e->best[i][ac], e->count[i][ac], &e->forest);
             const uint8_t *definition = best ? e->best[i][ac] : hr_jpeg_usual_codes(i, ac);
             e->header.tables[i].huffman[ac] = definition;
             hr_jpeg_codes_build(&e->codes[i][ac], definition);

@@ -38,6 +38,9 @@ typedef struct hr_jpeg_encoded {
     uint8_t header[HR_JPEG_HEADER_MAX];
 } hr_jpeg_encoded;
 
+/* All but the Huffman tables. The restart interval must fit the format. */
+hr_status hr_jpeg_header_make(hr_jpeg_header *head, const hr_jpeg_pixels *image,
+                              const hr_jpeg_encoding *how, hr_error *error);
 /* Encodes all but the file, which hr_jpeg_encoded_write writes: by then the size is known. */
 hr_status hr_jpeg_encode(const hr_jpeg_pixels *image, const hr_jpeg_encoding *how,
                          const hr_kernels *kernels, hr_arena *arena, hr_jpeg_encoded **out,

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Huffman tables for encoding: the usual ones, and those made by the method of annex K.2 of the
- * standard. */
+/* The usual Huffman tables, those of annex K of the standard. */
 #include "codecs/jpeg/encode_codes.h"
-
-#include <string.h>
 
 /* clang-format off */
 static const uint8_t annex_k_dc[2][HR_JPEG_DEFINITION_BYTES] = {
@@ -51,109 +48,4 @@ size_t hr_jpeg_definition_size(const uint8_t *definition)
     for (int i = 0; i < 16; i++)
         size += definition[i];
     return size;
-}
-
-void hr_jpeg_codes_build(hr_jpeg_codes *codes, const uint8_t *definition)
-{
-    const uint8_t *symbol = definition + 16;
-    uint32_t code = 0;
-    memset(codes, 0, sizeof(*codes));
-    for (uint32_t length = 1; length <= 16; length++, code <<= 1)
-        for (int i = 0; i < definition[length - 1]; i++, symbol++, code++) {
-            uint32_t size = *symbol & 15;
-            codes->of[*symbol] = (hr_jpeg_code){code << size, length + size};
-        }
-}
-
-/* ---- the best codes ---- */
-
-enum { LEAVES = 257, RESERVED = 256, LONGEST = 16 };
-
-/* Trees of symbols. A tree is known by one of its symbols, and the others are a list. */
-typedef struct forest {
-    uint64_t count[LEAVES];               /* of a whole tree; 0: joined to another one */
-    int16_t symbol[LEAVES], next[LEAVES]; /* next: of the same tree, or -1 */
-    uint16_t depth[LEAVES];
-    int leaves;
-} forest;
-
-/* The rarest tree other than `but`, of equal ones the last one; -1: there is none. */
-static int rarest(const forest *f, int but)
-{
-    int found = -1;
-    for (int i = 0; i < f->leaves; i++)
-        if (i != but && f->count[i] > 0 && (found < 0 || f->count[i] <= f->count[found]))
-            found = i;
-    return found;
-}
-
-/* Puts both trees one deeper, under a new root. */
-static void join(forest *f, int a, int b)
-{
-    int end = a;
-    f->count[a] += f->count[b];
-    f->count[b] = 0;
-    for (int i = a; i >= 0; i = f->next[i]) {
-        f->depth[i]++;
-        end = i;
-    }
-    f->next[end] = (int16_t)b;
-    for (int i = b; i >= 0; i = f->next[i])
-        f->depth[i]++;
-}
-
-/* One code more than there are symbols, so that the code of all ones, which no symbol may have, is
- * free. */
-static void grow(forest *f, const uint64_t count[256])
-{
-    f->leaves = 0;
-    for (int i = 0; i < LEAVES; i++)
-        if (i == RESERVED || count[i] > 0) {
-            f->symbol[f->leaves] = (int16_t)i;
-            f->count[f->leaves] = i == RESERVED ? 1 : count[i];
-            f->next[f->leaves] = -1;
-            f->depth[f->leaves++] = 0;
-        }
-    for (int a = rarest(f, -1), b; (b = rarest(f, a)) >= 0; a = rarest(f, -1))
-        join(f, a, b);
-}
-
-/* Two codes that are too long make place for one that is one shorter, and the other one shares the
- * place of a shorter code. */
-static void shorten(uint16_t lengths[LEAVES])
-{
-    for (int i = LEAVES - 1; i > LONGEST; i--)
-        while (lengths[i] > 0) {
-            int shorter = i - 2;
-            while (lengths[shorter] == 0)
-                shorter--;
-            lengths[i] -= 2;
-            lengths[i - 1]++;
-            lengths[shorter + 1] += 2;
-            lengths[shorter]--;
-        }
-}
-
-void hr_jpeg_best_codes(uint8_t definition[HR_JPEG_DEFINITION_BYTES], const uint64_t count[256])
-{
-    forest f;
-    uint16_t lengths[LEAVES] = {0};
-    uint8_t *next = definition + 16;
-    int longest = LONGEST;
-
-    grow(&f, count);
-    for (int i = 0; i < f.leaves; i++)
-        lengths[f.depth[i]]++;
-    lengths[0] = 0; /* the reserved code alone */
-    shorten(lengths);
-    while (longest > 0 && lengths[longest] == 0)
-        longest--;
-    if (longest > 0)
-        lengths[longest]--; /* the reserved code */
-    for (int i = 0; i < LONGEST; i++)
-        definition[i] = (uint8_t)lengths[i + 1];
-    for (int depth = 1; depth < LEAVES; depth++)
-        for (int i = 0; i < f.leaves; i++)
-            if (f.depth[i] == depth && f.symbol[i] != RESERVED)
-                *next++ = (uint8_t)f.symbol[i];
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// What operators on the device share. A file in this folder is an operator, or a family of operators
-// with the same kernels. It defines a record (what the threads of a sample need to know) with a
-// member `element` (the work of one thread) and ends with a line HR_CUDA_OP(ID, "name", run) for each
-// operator; an ID is used once. The records of all samples are staged, and one launch processes the
-// batch.
+// What operators on the device share. A file in this folder is an operator, or a family of
+// operators with the same kernels. It defines a record (what the threads of a sample need to know)
+// with a member `element` (the work of one thread) and ends with a line HR_CUDA_OP(ID, "name", run)
+// for each operator; an ID is used once. The records of all samples are staged, and one launch
+// processes the batch.
 //
 // A host compiler compiles these files, too. There, whatever replaces the stream calls `element`
 // for one element after the other (tests/gpu).
@@ -166,6 +166,15 @@ HR_DEVICE static inline uint32_t take_from(uint32_t *counter, uint32_t v)
 #else
     *counter += v;
     return *counter - v;
+#endif
+}
+
+HR_DEVICE static inline void add_to(uint64_t *counter, uint64_t v)
+{
+#if defined(__CUDACC__)
+    atomicAdd((unsigned long long *)counter, (unsigned long long)v);
+#else
+    *counter += v;
 #endif
 }
 

@@ -1,42 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* encoders.jpeg: images as JPEG files in memory. */
-#include "codecs/jpeg/encode.h"
+#include "ops/encoders/jpeg.h"
+
 #include "headrace/operator.h"
 
-#include <string.h>
-
-typedef struct jpeg_args {
-    int32_t quality, optimize, restart_rows;
-    const char *subsampling;
-} jpeg_args;
-
-static const hr_arg_def jpeg_arg_defs[] = {
-    HR_ARG(jpeg_args, quality, INT, HR_ARG_PER_SAMPLE, "75",
+const hr_arg_def hr_jpeg_arg_defs[] = {
+    HR_ARG(hr_jpeg_args, quality, INT, HR_ARG_PER_SAMPLE, "75",
            "Quality, from 1 (smallest file) to 100. It scales the quantisers as in libjpeg.",
            .min = 1, .max = 100),
-    HR_ARG(jpeg_args, subsampling, STRING, 0, "\"4:2:0\"",
+    HR_ARG(hr_jpeg_args, subsampling, STRING, 0, "\"4:2:0\"",
            "Size of chroma: half the width and the height of the image (\"4:2:0\"), half the width "
            "(\"4:2:2\"), or all of it (\"4:4:4\"). Has no effect on grey images.",
            .choices = "4:2:0|4:2:2|4:4:4"),
-    HR_ARG(jpeg_args, optimize, BOOL, 0, "False",
+    HR_ARG(hr_jpeg_args, optimize, BOOL, 0, "False",
            "Compute Huffman tables for every image. Files are a few percent smaller, and encoding "
            "takes longer."),
-    HR_ARG(jpeg_args, restart_rows, INT, 0, "1",
+    HR_ARG(hr_jpeg_args, restart_rows, INT, 0, "1",
            "Rows of blocks (8 pixels high, or 16 with \"4:2:0\") from one restart marker to the "
            "next. Decoders can begin at these markers, so parts of an image can be decoded alone "
            "or in parallel; each takes 2 to 3 bytes. 0: none.",
            .min = 0, .max = 65535),
     HR_ARG_END};
 
-static hr_status jpeg_infer(hr_op_call *c, hr_error *error)
+hr_status hr_jpeg_take(const hr_op_call *c, hr_jpeg_pixels *image, hr_jpeg_encoding *how,
+                       hr_error *error)
 {
-    const jpeg_args *a = c->args;
+    const hr_jpeg_args *a = c->args;
     const hr_tensor *in = &c->in[0];
     const int64_t *extent = in->shape.extent;
     const int64_t channels = in->shape.ndim == 3 ? extent[2] : 1;
     hr_layout layout;
-    hr_jpeg_encoded *encoded = NULL;
 
     HR_TRY(hr_layout_match("HWC|HW", &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8)
@@ -53,12 +47,22 @@ static hr_status jpeg_infer(hr_op_call *c, hr_error *error)
                        "the image has %lld x %lld pixels (height x width); a JPEG file has 1 to %d "
                        "of each",
                        (long long)extent[0], (long long)extent[1], HR_JPEG_SIDE_MAX);
-    hr_jpeg_pixels image = {in->data, (int32_t)extent[0], (int32_t)extent[1], (int32_t)channels};
-    hr_jpeg_encoding how = {.quality = a->quality,
-                            .h = a->subsampling[2] == '2' ? 2 : 1,
-                            .v = a->subsampling[4] == '0' ? 2 : 1,
-                            .restart_rows = a->restart_rows,
-                            .optimize = a->optimize};
+    *image = (hr_jpeg_pixels){in->data, (int32_t)extent[0], (int32_t)extent[1], (int32_t)channels};
+    *how = (hr_jpeg_encoding){.quality = a->quality,
+                              .h = a->subsampling[2] == '2' ? 2 : 1,
+                              .v = a->subsampling[4] == '0' ? 2 : 1,
+                              .restart_rows = a->restart_rows,
+                              .optimize = a->optimize};
+    return HR_STATUS_OK;
+}
+
+static hr_status jpeg_infer(hr_op_call *c, hr_error *error)
+{
+    hr_jpeg_pixels image;
+    hr_jpeg_encoding how;
+    hr_jpeg_encoded *encoded = NULL;
+
+    HR_TRY(hr_jpeg_take(c, &image, &how, error));
     HR_TRY(hr_jpeg_encode(&image, &how, c->kernels, c->arena, &encoded, error));
     int64_t size = (int64_t)encoded->size;
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &size), NULL);
@@ -80,10 +84,11 @@ const hr_op_def hr_op_encoders_jpeg = {
     .doc = "Encodes images as baseline JPEG files: the output has the bytes of the file, 1-D "
            "UINT8. The input is UINT8, RGB or grey. The file is the one that libjpeg-turbo writes "
            "with its accurate DCT.",
-    .devices = "cpu",
-    .args = jpeg_arg_defs,
-    .args_size = sizeof(jpeg_args),
+    .devices = "cpu|gpu",
+    .args = hr_jpeg_arg_defs,
+    .args_size = sizeof(hr_jpeg_args),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|HW"}),
     .infer = jpeg_infer,
     .run_cpu = jpeg_run,
+    .on_gpu = (const char *const[]){"_jpeg_scan", "_jpeg_file"},
 };
