@@ -12,6 +12,8 @@
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
 #define DEVICE_MORE 4                   /* ... and still more of them while there is much memory */
+#define BRIEF_NS 10000000               /* a task after which the consumer may look for Ctrl-C */
+#define HELP_NS 100000                  /* of work for each thread that is woken to help */
 
 /* Memory for the values that later stages use: several MB where there are many nodes. New pages
  * cost more than the work of a sample on a device, so it is kept for later iterations. */
@@ -216,6 +218,28 @@ void hr__wake(hr_pipeline *p, int32_t tasks)
         hr__pool_call(&p->user, tasks);
 }
 
+bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it)
+{
+    if (p->options.run_here)
+        return true;
+    if (!it->called || it->done || p->plan->stages[it->stage].ordered)
+        return false;
+    int64_t ns = p->task_ns[it->stage];
+    bool brief = ns > 0 && ns < BRIEF_NS;
+    for (int32_t k = 0; k < p->source_count && brief; k++)
+        brief = hr__source_fed(&p->sources[k]);
+    return brief;
+}
+
+/* How many threads to wake for the tasks of an iteration. Waking one takes longer than many a task,
+ * so the consumer alone does what is soon done. */
+static int32_t helpers(const hr_pipeline *p, const hr_iteration *it)
+{
+    if (!hr__consumer_works(p, it))
+        return it->tasks;
+    return (int32_t)HR_MIN(it->tasks - 1, p->task_ns[it->stage] * it->tasks / HELP_NS);
+}
+
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 {
     it->stage = stage;
@@ -378,7 +402,7 @@ static void append(hr_pipeline *p, hr_iteration *it, bool ended)
     if (it->done)
         pthread_cond_broadcast(&p->ready);
     else
-        hr__wake(p, it->tasks);
+        hr__wake(p, helpers(p, it));
 }
 
 /* Lock held on entry and exit; released while it makes the iteration and asks for its items, which
@@ -484,7 +508,10 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
         pthread_mutex_lock(&p->lock);
     }
     hr__iteration_enter(p, it, next);
-    hr__wake(p, (it->done ? 0 : it->tasks) + 1); /* the next iteration may enter an ordered stage */
+    if (!it->done)
+        hr__wake(p, helpers(p, it));
+    if (it->next) /* it may enter an ordered stage */
+        hr__wake(p, 1);
     if (it->done)
         pthread_cond_broadcast(&p->ready);
 }

@@ -13,6 +13,10 @@ hr_status hr__schedule_unlocking(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+/* Whether the consumer, which waits for the iteration, works on it itself: with options.run_here,
+ * and on what hr_pipeline_call fed if its tasks are brief and neither read files nor call
+ * functions. */
+bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it);
 /* Wakes workers for so many tasks. */
 void hr__wake(hr_pipeline *p, int32_t tasks);
 void hr__rows_free(hr_pipeline *p);              /* call it after freeing the iterations */
