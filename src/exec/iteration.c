@@ -14,6 +14,7 @@
 #define PREPARE_NS 20000                /* of a task that prepares samples for a device */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
 #define DEVICE_MORE 4                   /* ... and still more of them while there is much memory */
+#define BRIEF_NS 10000000               /* a task after which the consumer may look for Ctrl-C */
 
 /* Memory for the values that later stages use: several MB where there are many nodes. New pages
  * cost more than the work of a sample on a device, so it is kept for later iterations. */
@@ -179,12 +180,6 @@ static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_p
     return whole ? HR_MAX(it->size, 1) : stage->group;
 }
 
-int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it)
-{
-    int64_t ns = it->done ? 0 : p->sample_ns[it->stage] * it->size;
-    return it->done ? 0 : ns > 0 ? (int32_t)HR_MIN(ns / WORKER_NS + 1, it->tasks) : it->tasks;
-}
-
 bool hr__has_ordered(const hr_pipeline *p)
 {
     for (int32_t k = 0; k < p->plan->stage_count; k++)
@@ -235,6 +230,29 @@ void hr__wake(hr_pipeline *p, int32_t workers)
     }
     if (workers > 0 && !p->stop) /* afterwards the pipeline leaves the pool */
         hr__pool_call(&p->user, workers);
+}
+
+bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it)
+{
+    if (p->options.run_here)
+        return true;
+    if (!it->called || it->done || p->plan->stages[it->stage].ordered)
+        return false;
+    int64_t ns = p->sample_ns[it->stage] * it->group;
+    bool brief = ns > 0 && ns < BRIEF_NS;
+    for (int32_t k = 0; k < p->source_count && brief; k++)
+        brief = hr__source_fed(&p->sources[k]);
+    return brief;
+}
+
+/* Waking a thread takes longer than many a task. Whoever takes part anyway has the first share. */
+int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it)
+{
+    if (it->done)
+        return 0;
+    int32_t here = hr__consumer_works(p, it);
+    int64_t ns = p->sample_ns[it->stage] * it->size, shares = ns / WORKER_NS + 1;
+    return (int32_t)(ns > 0 ? HR_MIN(shares, it->tasks) : it->tasks) - here;
 }
 
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
@@ -512,7 +530,8 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
     }
     hr__iteration_enter(p, it, next);
     /* A worker goes on with one of the tasks; the next iteration may enter an ordered stage. */
-    hr__wake(p, hr__workers_wanted(p, it) - (worker != NULL && !it->done) + hr__has_ordered(p));
+    bool goes_on = worker != NULL && !it->done && !hr__consumer_works(p, it);
+    hr__wake(p, hr__workers_wanted(p, it) - goes_on + (it->next && hr__has_ordered(p)));
     if (it->done)
         pthread_cond_broadcast(&p->ready);
 }

@@ -15,7 +15,11 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
 /* Wakes so many workers. */
 void hr__wake(hr_pipeline *p, int32_t workers);
-/* How many workers have enough to do in the stage that the iteration is in. */
+/* Whether the consumer, which waits for the iteration, works on it itself: with options.run_here,
+ * and on what hr_pipeline_call fed if its tasks are brief and neither read files nor call
+ * functions. */
+bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it);
+/* How many workers to wake for the stage that the iteration is in. */
 int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it);
 bool hr__has_ordered(const hr_pipeline *p); /* stages; no lock needed */
 /* Whether an iteration may begin now. */

@@ -139,8 +139,10 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
         hr_status found = look(p);
         if (found != HR_STATUS_TIMEOUT)
             return found;
-        if (hr__work_here(p) || (p->flight.rewinding && hr__rewind_end(p)))
+        if (code != ETIMEDOUT && (hr__work_here(p) || (p->flight.rewinding && hr__rewind_end(p)))) {
+            code = timeout_ms > 0 && hr_clock_ns() >= end_ns ? ETIMEDOUT : 0;
             continue;
+        }
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
         if (p->lookout) /* do not wait until it looks the next time */
@@ -203,7 +205,8 @@ static hr_iteration *take_first(hr_pipeline *p)
             it->supplies[k] = NULL;
         }
     }
-    p->scheduling.due = true; /* a worker schedules, so that the consumer does not wait for it */
+    if (!it->called) /* a worker schedules, so that the consumer does not wait for it */
+        p->scheduling.due = true;
     return it;
 }
 
@@ -286,7 +289,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         if (status != HR_STATUS_OK || !empty)
             note_run(p, start, hr_clock_ns(),
                      status == HR_STATUS_OK && (*out)->outputs ? (*out)->outputs->samples : -1);
-        bool wake = *out && !p->lookout && hr__can_schedule(p);
+        bool wake = *out && p->scheduling.due && !p->lookout && hr__can_schedule(p);
         pthread_mutex_unlock(&p->lock);
         if (wake)
             hr__pool_call(&p->user, 1);

@@ -144,10 +144,12 @@ static bool keep_entries(hr_worker *w)
     return true;
 }
 
+/* NULL: the consumer has the last one. */
 static hr_worker *seat(hr_pipeline *p)
 {
     hr_worker *w = p->free_worker;
-    p->free_worker = w->next;
+    if (w)
+        p->free_worker = w->next;
     return w;
 }
 
@@ -166,7 +168,7 @@ static void serve(void *context)
     bool pressed = false;
     pthread_mutex_lock(&p->lock);
     hr_worker *w = seat(p);
-    while (!p->stop && !pressed) {
+    while (w && !p->stop && !pressed) {
         if (p->scheduling.due) {
             (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
             continue;
@@ -182,22 +184,23 @@ static void serve(void *context)
             break;
         }
     }
-    unseat(p, w);
+    if (w)
+        unseat(p, w);
     hr__pool_served(&p->user, pressed && !p->stop);
     pthread_mutex_unlock(&p->lock);
 }
 
 bool hr__work_here(hr_pipeline *p)
 {
-    if (!p->options.run_here)
-        return false;
-    if (keep_entries(&p->workers[0]))
-        return true;
     hr_iteration *it = pick(p);
-    if (!it)
-        return hr__device_complete(p);
-    take_turn(&p->workers[0], it);
-    return true;
+    hr_worker *w = p->options.run_here || (it && hr__consumer_works(p, it)) ? seat(p) : NULL;
+    if (!w)
+        return false;
+    bool kept = keep_entries(w);
+    if (!kept && it)
+        take_turn(w, it);
+    unseat(p, w);
+    return kept || it || (p->options.run_here && hr__device_complete(p));
 }
 
 static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *error)

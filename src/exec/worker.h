@@ -7,8 +7,8 @@
 #include "exec/state.h"
 
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error);
-/* With options.run_here: runs tasks of the oldest iteration on this thread. Lock held; released
- * while they run. false: there is nothing to do now. */
+/* Runs tasks of the oldest iteration on this thread if hr__consumer_works says so. Lock held;
+ * released while they run. false: there is nothing to do now. */
 bool hr__work_here(hr_pipeline *p);
 /* No new task begins after this. */
 void hr__workers_stop(hr_pipeline *p);

@@ -80,6 +80,101 @@ void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr
             dst[c] = hr_matrix_row(m, c, src);
 }
 
+/* ---- bytes that are only moved ---- */
+
+/* Which channel each of the three results is; false: not all of them are single channels. */
+static bool is_move(const hr_matrix *m, size_t from[3])
+{
+    if (m->out != 3)
+        return false;
+    for (int32_t c = 0; c < 3; c++) {
+        int32_t ones = 0;
+        for (int32_t k = 0; k < m->in; k++) {
+            if (m->m[c][k] != 0.0f && m->m[c][k] != 1.0f)
+                return false;
+            ones += m->m[c][k] == 1.0f;
+            from[c] = m->m[c][k] == 1.0f ? (size_t)k : from[c];
+        }
+        if (ones != 1 || m->add[c] != 0.0f)
+            return false;
+    }
+    return true;
+}
+
+/* Five pixels of the result from the 16 bytes that begin at their source; one byte is left over. */
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+#define MOVES_IN 3 /* channels of the source: at most */
+
+typedef struct mover {
+    __m128i order;
+} mover;
+
+static inline void mover_init(mover *v, const uint8_t at[16])
+{
+    v->order = _mm_loadu_si128((const __m128i *)at);
+}
+
+static inline __m128i moved(const mover *v, __m128i pixels)
+{
+    return _mm_shuffle_epi8(pixels, v->order);
+}
+
+#elif defined(HR_SSE2)
+
+#define MOVES_IN 3
+#define MOVES_LEAST 3 /* a byte goes to another place in its pixel, two places away at most */
+
+typedef struct mover {
+    __m128i mask[5]; /* what comes from two places before, one before, the same place, ... */
+} mover;
+
+static inline void mover_init(mover *v, const uint8_t at[16])
+{
+    for (int32_t k = 0; k < 5; k++) {
+        uint8_t mask[16];
+        for (int32_t i = 0; i < 16; i++)
+            mask[i] = at[i] - i == k - 2 ? 0xff : 0;
+        v->mask[k] = _mm_loadu_si128((const __m128i *)mask);
+    }
+}
+
+static inline __m128i moved(const mover *v, __m128i pixels)
+{
+    __m128i low = _mm_or_si128(_mm_and_si128(_mm_slli_si128(pixels, 2), v->mask[0]),
+                               _mm_and_si128(_mm_slli_si128(pixels, 1), v->mask[1]));
+    __m128i high = _mm_or_si128(_mm_and_si128(_mm_srli_si128(pixels, 1), v->mask[3]),
+                                _mm_and_si128(_mm_srli_si128(pixels, 2), v->mask[4]));
+    return _mm_or_si128(_mm_or_si128(low, high), _mm_and_si128(pixels, v->mask[2]));
+}
+
+#endif
+
+#ifndef MOVES_LEAST
+#define MOVES_LEAST 1
+#endif
+
+static void move_bytes(uint8_t *dst, const uint8_t *src, size_t n, size_t in, const size_t from[3])
+{
+    size_t i = 0;
+#if defined(MOVES_IN)
+    if (in >= MOVES_LEAST && in <= MOVES_IN) {
+        uint8_t at[16];
+        mover v;
+        for (size_t b = 0; b < 15; b++)
+            at[b] = (uint8_t)(b / 3 * in + from[b % 3]);
+        at[15] = 15; /* the next pixels overwrite it */
+        mover_init(&v, at);
+        for (; (n - i) * in >= 16 && (n - i) * 3 >= 16; i += 5)
+            _mm_storeu_si128((__m128i *)(dst + 3 * i),
+                             moved(&v, _mm_loadu_si128((const __m128i *)(src + in * i))));
+    }
+#endif
+    for (; i < n; i++)
+        for (size_t c = 0; c < 3; c++)
+            dst[3 * i + c] = src[in * i + from[c]];
+}
+
 /* ---- bytes ---- */
 
 #if defined(HR_LEVEL_v4)
@@ -228,8 +323,17 @@ static inline __attribute__((always_inline)) void matrix_vectors(uint8_t *dst, c
     memcpy(dst + i * (size_t)out, to, (n - i) * (size_t)out);
 }
 
+#endif
+
 void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
 {
+    size_t from[3] = {0};
+
+    if (is_move(m, from)) {
+        move_bytes(dst, src, n, (size_t)m->in, from);
+        return;
+    }
+#if defined(HR_SPREAD)
     if (m->in == 3 && m->out == 3 && is_small(m))
         matrix_vectors(dst, src, n, m, 3, 3);
     else if (m->in == 3 && m->out == 1 && is_small(m))
@@ -237,17 +341,9 @@ void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const
     else if (m->in == 1 && m->out == 3 && is_small(m))
         matrix_vectors(dst, src, n, m, 1, 3);
     else
+#endif
         matrix_bytes(dst, src, n, m);
 }
-
-#else
-
-void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
-{
-    matrix_bytes(dst, src, n, m);
-}
-
-#endif
 
 /* ---- elements ---- */
 

@@ -309,6 +309,8 @@ HR_NEON __m128i _mm_cvttps_epi32(__m128 v)
     vreinterpretq_s32_s16(vsetq_lane_s16((int16_t)(element), vreinterpretq_s16_s32(v), i))
 #define _mm_srli_si128(v, n)                                                                       \
     vreinterpretq_s32_u8(vextq_u8(vreinterpretq_u8_s32(v), vdupq_n_u8(0), n))
+#define _mm_slli_si128(v, n)                                                                       \
+    vreinterpretq_s32_u8(vextq_u8(vdupq_n_u8(0), vreinterpretq_u8_s32(v), 16 - (n)))
 
 /* Four bits for each byte of the mask. */
 static inline int hr_bytes_first(__m128i mask)

@@ -397,12 +397,21 @@ TEST(affine_maps)
     }
 }
 
+/* Each result is one channel. */
+static hr_matrix random_move(void)
+{
+    hr_matrix m = {.in = between(1, 4), .out = 3};
+    for (int c = 0; c < m.out; c++)
+        m.m[c][between(0, m.in - 1)] = 1.0f;
+    return m;
+}
+
 /* Weights are multiples of 1/8, so that there are many ties. */
 TEST(points)
 {
     find_levels();
     for (int round = 0; round < ROUNDS; round++) {
-        hr_matrix m = random_matrix();
+        hr_matrix m = round % 3 ? random_matrix() : random_move();
         size_t n = (size_t)between(1, 200), in = n * (size_t)m.in, made = n * (size_t)m.out;
         uint8_t *src = random_bytes(in), *table = random_bytes(256);
         float *floats = malloc(in * sizeof(float));

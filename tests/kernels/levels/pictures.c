@@ -78,8 +78,12 @@ static void per_pixel(void)
 {
     const hr_matrix m = {
         {{0.6f, 0.3f, 0.2f}, {-0.1f, 1.1f, 0.1f}, {0.2f, 0.3f, 0.4f}}, {1.0f, -7.5f, 20.0f}, 3, 3};
+    const hr_matrix swap = {{{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}, {0}, 3, 3};
+    const hr_matrix spread = {{{1}, {1}, {1}}, {0}, 1, 3};
     const float *x = levels_floats(3 * N, 0.0f, 255.0f);
     KERNEL(matrix_u8, "3 x 3", 3 * N, OUT, 3 * N, k->matrix_u8(OUT, IN, N, &m))
+    KERNEL(matrix_u8, "RGB to BGR", 3 * N, OUT, 3 * N, k->matrix_u8(OUT, IN, N, &swap))
+    KERNEL(matrix_u8, "grey to RGB", N, OUT, 3 * N, k->matrix_u8(OUT, IN, N, &spread))
     KERNEL(matrix_f32, "3 x 3", 3 * N, OUT, 12 * N, k->matrix_f32(OUT_F32, x, N, &m))
     KERNEL(affine_u8, "", N, OUT, N, k->affine_u8(OUT, IN, N, 1.3f, -20.0f))
     KERNEL(affine_f32, "", N, OUT, 4 * N, k->affine_f32(OUT_F32, x, N, 1.3f, -20.0f))
