@@ -181,6 +181,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "]");
     put_split(text, "devices", def->devices);
     put_runs_on(text, def);
+    hr_text_append(text, ", \"kernels\": %s", hr_op_has_kernels(def) ? "true" : "false");
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
     put_string(text, "source", source_name(def));
     hr_text_append(text, ", \"batch\": %s", def->run_batch || def->infer_batch ? "true" : "false");

@@ -230,7 +230,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         own = name if name is None or not several else f"{name}_{i}"
         # Such an operator needs no data on the device (e.g. shapes, a reader, a decoder of videos): its outputs are
         # copied, unless it makes them there.
-        on_cpu = "anywhere" in op.flags or op.is_reader
+        on_cpu = op.is_copied or op.is_reader
         if device == "mixed":
             on_cpu = device not in op.runs_on
         copied = device != "cpu" and device in op.devices and on_cpu
