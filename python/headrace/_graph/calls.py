@@ -244,7 +244,9 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
             results.append(changed)
             continue
         runs_on = "cpu" if copied else device
-        if runs_on == "gpu":
+        if "on_host" in op.flags and copied:
+            row = [node.cpu() if node.device == "gpu" else node for node in row]
+        elif runs_on == "gpu":
             row = _copied_to_host(op, row)
         instance = Instance(
             op.name, row, constants, nodes, own, preserve, op.class_name, runs_on, draws_as=first

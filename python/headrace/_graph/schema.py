@@ -71,8 +71,8 @@ class Operator:
 
     @property
     def is_copied(self) -> bool:
-        """On a GPU, it runs on the CPU and its outputs are copied: it needs no data there (e.g. shapes)."""
-        return "anywhere" in self.flags and not self.raw["kernels"]
+        """On a GPU, it runs on the CPU and its outputs are copied: it needs no data there (e.g. shapes), or on the host."""
+        return "on_host" in self.flags or ("anywhere" in self.flags and not self.raw["kernels"])
 
     @property
     def has_seed(self) -> bool:
