@@ -473,7 +473,10 @@ enum {
     HR_OP_ENUMS = 1 << 16,
     /* Its output is its input, whose elements it only looks at on the CPU: a call in Python with
      * an input on a GPU passes it a copy in host memory, and returns the input. */
-    HR_OP_OBSERVES = 1 << 17
+    HR_OP_OBSERVES = 1 << 17,
+    /* The shapes of its outputs depend on elements, so the host needs them: a call in Python with
+     * device="gpu" copies its inputs to the host and its outputs to the device. */
+    HR_OP_ON_HOST = 1 << 18
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

@@ -15,7 +15,7 @@ static const flag_name op_flags[] = {
     {HR_OP_RANDOM, "random"},         {HR_OP_VIEW, "view"},         {HR_OP_SEQUENCE, "sequence"},
     {HR_OP_VOLUMETRIC, "volumetric"}, {HR_OP_ORDERED, "ordered"},   {HR_OP_HIDDEN, "hidden"},
     {HR_OP_DEPRECATED, "deprecated"}, {HR_OP_CHEAP, "cheap"},       {HR_OP_ANYWHERE, "anywhere"},
-    {HR_OP_FUNCTION, "function"},     {HR_OP_OBSERVES, "observes"},
+    {HR_OP_FUNCTION, "function"},     {HR_OP_OBSERVES, "observes"}, {HR_OP_ON_HOST, "on_host"},
 };
 
 static const flag_name arg_flags[] = {
@@ -73,7 +73,8 @@ static void put_split(hr_text *text, const char *key, const char *joined)
  */
 static void put_runs_on(hr_text *text, const hr_op_def *def)
 {
-    const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE | HR_OP_OBSERVES;
+    const uint32_t moves =
+        HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE | HR_OP_OBSERVES | HR_OP_ON_HOST;
     bool decodes = def->lower_rank == HR_LOWER_RANK_SOURCE;
     put_key(text, "runs_on", false);
     bool cpu = hr_op_runs_on_cpu(def);
@@ -181,6 +182,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "]");
     put_split(text, "devices", def->devices);
     put_runs_on(text, def);
+    hr_text_append(text, ", \"kernels\": %s", hr_op_has_kernels(def) ? "true" : "false");
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
     put_string(text, "source", source_name(def));
     hr_text_append(text, ", \"batch\": %s", def->run_batch || def->infer_batch ? "true" : "false");

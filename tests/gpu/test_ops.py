@@ -508,6 +508,43 @@ def test_spectra_in_turns() -> None:
     check([Case("spectrogram", [signals(200000, 90000, 1)], args)], device_memory_limit=1 << 27)
 
 
+def test_power_spectra() -> None:
+    """Axes that are the last one and that are not; sizes in shared and in scratch memory, in one batch; no signal."""
+    rng = np.random.default_rng(4)
+    shapes = [(3, 40, 5), (1, 40, 1), (2, 0, 5), (0, 40, 5), (3, 4098, 2), (4, 40, 300)]
+    data = Data([rng.standard_normal(shape).astype(np.float32) for shape in shapes])
+    rows = Data([rng.standard_normal((k, 30 * k + 7)).astype(np.float32) for k in range(1, 40, 6)])
+    cases = [Case("power_spectrum", [rows], {}), Case("power_spectrum", [signals(9000, 1, 77)], {})]
+    for axis in (0, 1, 2):
+        for args in ({"nfft": 64}, {"nfft": 33, "power": 1}, {"nfft": 5000}):
+            cases.append(Case("power_spectrum", [data], {"axis": axis, **args}))
+    for size in sorted({case.batch_size() for case in cases}):
+        check([case for case in cases if case.batch_size() == size])
+
+
+def test_fills() -> None:
+    """Values of other types, broadcast along all kinds of axes, for outputs with and without elements."""
+    shapes = [(4, 3, 5), (0, 3, 5), (1, 3, 1), (7, 3, 33)]
+    cases = []
+    for like in ("uint8", "float16", "int64", "float32"):
+        data = pictures(shapes, "float32", "")
+        data = Data([(x / 9).astype(like) for x in data.samples])
+        for fill in ("float32", "int16", "float64", "uint8"):
+            for shape in ((), (1,), (3, 1), (1, 3, 1)):
+                value = np.arange(np.prod(shape, dtype=int)).reshape(shape) * 77.7 + 2.5
+                value = np.asarray(value, fill)
+                cases.append(Case("full_like", [data, Data([value] * 4)], {}))
+        cases += [Case(op, [data], {}) for op in ("zeros_like", "ones_like")]
+        cases += [Case("ones_like", [data], {"dtype": "types.INT16"})]
+    for dtype in ("UINT8", "FLOAT16", "INT32", "FLOAT64", "BOOL"):
+        for shape in ([], [0], [3, 4000], [17]):
+            args = {"shape": shape, "dtype": "types." + dtype}
+            cases += [Case(op, [], args, size=4) for op in ("ones", "zeros")]
+    wide = pictures([(3, 1), (1, 1), (3, 7), (1, 7)], "float32", "")
+    cases += [Case("full", [wide], {"shape": shape}) for shape in ([5, 3, 7], [3, 7])]
+    check(cases)
+
+
 def test_largest_values() -> None:
     """Of samples that several blocks look through: the last element, NaN, infinity, nothing positive."""
     samples = [np.abs(x) for x in signals(70000, 8193, 8192, 300, 300, 0).samples]

@@ -230,7 +230,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         own = name if name is None or not several else f"{name}_{i}"
         # Such an operator needs no data on the device (e.g. shapes, a reader, a decoder of videos): its outputs are
         # copied, unless it makes them there.
-        on_cpu = "anywhere" in op.flags or op.is_reader
+        on_cpu = op.is_copied or op.is_reader
         if device == "mixed":
             on_cpu = device not in op.runs_on
         copied = device != "cpu" and device in op.devices and on_cpu
@@ -244,7 +244,9 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
             results.append(changed)
             continue
         runs_on = "cpu" if copied else device
-        if runs_on == "gpu":
+        if "on_host" in op.flags and copied:
+            row = [node.cpu() if node.device == "gpu" else node for node in row]
+        elif runs_on == "gpu":
             row = _copied_to_host(op, row)
         instance = Instance(
             op.name, row, constants, nodes, own, preserve, op.class_name, runs_on, draws_as=first

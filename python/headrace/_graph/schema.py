@@ -70,6 +70,11 @@ class Operator:
         return self.source == "indexed"
 
     @property
+    def is_copied(self) -> bool:
+        """On a GPU, it runs on the CPU and its outputs are copied: it needs no data there (e.g. shapes), or on the host."""
+        return "on_host" in self.flags or ("anywhere" in self.flags and not self.raw["kernels"])
+
+    @property
     def has_seed(self) -> bool:
         return self.is_reader or "random" in self.flags
 

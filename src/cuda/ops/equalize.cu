@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// equalize: blocks count the values of a piece of an image in shared memory and add up their
-// counts; then tables are made of these, and blocks take the pieces through the tables.
+// equalize: blocks count the values of a piece of an image in shared memory; then blocks add up the
+// counts of all pieces, make tables of these and take a piece through the tables.
 #include "ops/color/equalize.h"
 #include "cuda/ops/op.cuh"
 
@@ -10,40 +10,33 @@ namespace
 
 constexpr int LEVELS = HR_EQUALIZE_LEVELS;
 constexpr int GROUP = 4;        // channels at a time
-constexpr int PIECE = 64 << 10; // pixels, at most
+constexpr int PIECE = 16 << 10; // pixels, if there are not too many pieces
+constexpr int PIECES_MAX = 64;  // of an image
 
 // Consecutive images of one sample.
 struct part {
     const uint8_t *src;
     uint8_t *dst;
-    uint32_t *counts; // one row of LEVELS per image and channel
-    uint8_t *tables;
-    int64_t count; // of all counters
-    int64_t pixels;
+    uint32_t *counts;      // a row of LEVELS per image, channel and piece
+    int64_t pixels, each; // of an image and of a piece
     int32_t channels, groups, pieces, tiles;
 };
 
 // What one thread block works on: a range of pixels, in up to GROUP channels of one image.
 struct piece {
-    int64_t row, first, end, at; // row: of counters; at: of channel 0 of pixel `first`
-    int32_t channels;
+    int64_t row, first, end, at; // row: of counters of piece 0; at: of channel 0 of pixel `first`
+    int32_t channels, number;
 
     HR_DEVICE piece(const part &p, int tile)
     {
         int which = tile / p.pieces, image = which / p.groups;
         int channel = (which - image * p.groups) * GROUP;
-        first = (int64_t)(tile - which * p.pieces) * PIECE;
-        end = HR_MIN(first + PIECE, p.pixels);
-        row = (int64_t)image * p.channels + channel;
+        number = tile - which * p.pieces;
+        first = number * p.each;
+        end = HR_MIN(first + p.each, p.pixels);
+        row = ((int64_t)image * p.channels + channel) * p.pieces;
         at = ((int64_t)image * p.pixels + first) * p.channels + channel;
         channels = HR_MIN(p.channels - channel, GROUP);
-    }
-};
-
-struct clear : part {
-    HR_DEVICE void element(int64_t i) const
-    {
-        counts[i] = 0;
     }
 };
 
@@ -84,36 +77,43 @@ struct count_values : part {
             return;
         }
         for (int i = thread; i < p.channels * LEVELS; i += op::THREADS) {
-            uint32_t *own = &shared->counts[0][0] + i;
+            const int c = i / LEVELS, value = i % LEVELS;
             if (k == 0)
-                *own = 0;
-            else if (*own > 0)
-                op::add_to(counts + p.row * LEVELS + i, *own);
+                shared->counts[c][value] = 0;
+            else
+                counts[(p.row + c * pieces + p.number) * LEVELS + value] = shared->counts[c][value];
         }
-    }
-};
-
-struct make_tables : part {
-    HR_DEVICE void element(int64_t i) const
-    {
-        int value = (int)(i % LEVELS);
-        const uint32_t *row = counts + (i - value);
-        int first = equalize_first(row);
-        uint32_t sum = 0;
-        for (int v = first + 1; v <= value; v++)
-            sum += row[v];
-        tables[i] = equalize_value(first, row[first], (uint32_t)pixels, sum);
     }
 };
 
 struct map_values : part {
     HR_DEVICE static constexpr int phases()
     {
-        return 2;
+        return 3;
     }
     struct Shared {
+        uint32_t counts[GROUP][LEVELS];
         uint8_t tables[GROUP][LEVELS];
     };
+
+    HR_DEVICE uint32_t count_of(const piece &p, int c, int value) const
+    {
+        const uint32_t *from = counts + (p.row + c * pieces) * LEVELS + value;
+        uint32_t sum = 0;
+        HR_UNROLL_FOUR
+        for (int i = 0; i < pieces; i++)
+            sum += from[i * LEVELS];
+        return sum;
+    }
+
+    HR_DEVICE uint8_t value_of(const uint32_t *row, int value) const
+    {
+        const int first = equalize_first(row);
+        uint32_t sum = 0;
+        for (int v = first + 1; v <= value; v++)
+            sum += row[v];
+        return equalize_value(first, row[first], (uint32_t)pixels, sum);
+    }
 
     template <int C> HR_DEVICE void map(const piece &p, const Shared *shared, int thread) const
     {
@@ -132,11 +132,15 @@ struct map_values : part {
     HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
     {
         const piece p(*this, tile);
-        if (k == 0) {
-            for (int i = thread; i < p.channels * LEVELS; i += op::THREADS)
-                (&shared->tables[0][0])[i] = tables[p.row * LEVELS + i];
-            return;
+        for (int i = thread; k < 2 && i < p.channels * LEVELS; i += op::THREADS) {
+            const int c = i / LEVELS, value = i % LEVELS;
+            if (k == 0)
+                shared->counts[c][value] = count_of(p, c, value);
+            else
+                shared->tables[c][value] = value_of(shared->counts[c], value);
         }
+        if (k < 2)
+            return;
         if (p.channels == 1)
             map<1>(p, shared, thread);
         else if (p.channels == 2)
@@ -148,22 +152,28 @@ struct map_values : part {
     }
 };
 
-// Counters and tables, which one part after the other uses.
+// Counters, which one part after the other uses.
 struct room {
-    char *memory;
-    size_t rows; // of counters; a row of a table follows each of them
+    uint32_t *memory;
+    size_t rows;
 };
 
-constexpr size_t ROW_BYTES = LEVELS * (sizeof(uint32_t) + 1);
+constexpr size_t ROW_BYTES = LEVELS * sizeof(uint32_t);
 
 const hr_equalize *memo(const hr_op_call *c)
 {
     return (const hr_equalize *)c->memo;
 }
 
-size_t rows_of(const hr_op_call *c)
+size_t pieces_of(const hr_equalize *m)
 {
-    return memo(c)->pixels > 0 ? memo(c)->outer * memo(c)->channels : 0;
+    return HR_MIN(HR_DIVIDE_UP(m->pixels, (size_t)PIECE), (size_t)PIECES_MAX);
+}
+
+// Of an image.
+size_t rows_of(const hr_equalize *m)
+{
+    return m->channels * pieces_of(m);
 }
 
 // Finds memory for the counters of as many images as fit: all of the batch, or a part of it.
@@ -173,12 +183,12 @@ hr_status find_room(room *to, hr_cuda_launch *l, const hr_op_call *calls, int32_
     size_t all = 0, most = 1;
     void *memory;
     for (int32_t i = 0; i < n; i++) {
-        all += rows_of(&calls[i]);
-        most = HR_MAX(most, memo(&calls[i])->channels);
+        all += memo(&calls[i])->outer * rows_of(memo(&calls[i]));
+        most = HR_MAX(most, rows_of(memo(&calls[i])));
     }
     to->rows = HR_MIN(all, HR_MAX(l->scratch_limit / ROW_BYTES, HR_MAX(most, (size_t)1 << 14)));
     HR_TRY(l->scratch(l, HR_MAX(to->rows, 1) * ROW_BYTES, &memory, error));
-    to->memory = (char *)memory;
+    to->memory = (uint32_t *)memory;
     return HR_STATUS_OK;
 }
 
@@ -190,21 +200,18 @@ void part_make(part *p, const hr_op_call *c, const room *r, size_t used, size_t 
     size_t at = first * m->pixels * m->channels;
     p->src = (const uint8_t *)c->in[0].data + at;
     p->dst = (uint8_t *)c->out[0].data + at;
-    p->counts = (uint32_t *)r->memory + used * LEVELS;
-    p->tables = (uint8_t *)r->memory + (r->rows * sizeof(uint32_t) + used) * LEVELS;
-    p->count = (int64_t)(images * m->channels * LEVELS);
+    p->counts = r->memory + used * LEVELS;
     p->pixels = (int64_t)m->pixels;
     p->channels = (int32_t)m->channels;
     p->groups = (int32_t)HR_DIVIDE_UP(m->channels, GROUP);
-    p->pieces = (int32_t)HR_DIVIDE_UP(m->pixels, PIECE);
+    p->pieces = (int32_t)pieces_of(m);
+    p->each = HR_DIVIDE_UP(p->pixels, p->pieces);
     p->tiles = (int32_t)images * p->groups * p->pieces;
 }
 
 hr_status launch_parts(hr_cuda_launch *l, hr_staged parts, int32_t n, hr_error *error)
 {
-    HR_TRY(op::launch<clear>(l, parts, n, error));
     HR_TRY(op::launch_blocks<count_values>(l, parts, n, error));
-    HR_TRY(op::launch<make_tables>(l, parts, n, error));
     return op::launch_blocks<map_values>(l, parts, n, error);
 }
 
@@ -214,14 +221,14 @@ int32_t add_parts(part *to, const hr_op_call *calls, int32_t n, const room *r, i
 {
     int32_t count = 0;
     for (size_t used = 0; *i < n; (*i)++, *image = 0) {
-        size_t left = memo(&calls[*i])->outer - *image, channels = memo(&calls[*i])->channels;
-        if (rows_of(&calls[*i]) == 0)
+        size_t left = memo(&calls[*i])->outer - *image, rows = rows_of(memo(&calls[*i]));
+        if (rows == 0)
             continue;
-        size_t fit = HR_MIN((r->rows - used) / channels, left);
+        size_t fit = HR_MIN((r->rows - used) / rows, left);
         if (fit > 0)
             part_make(to + count++, &calls[*i], r, used, *image, fit);
         *image += fit;
-        used += fit * channels;
+        used += fit * rows;
         if (fit < left)
             return count;
     }

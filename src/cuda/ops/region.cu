@@ -2,6 +2,7 @@
 // Copyright The Headrace authors
 // Outputs assembled from boxes of inputs (ops/generic/region.h): one record per box, one thread per
 // unit of up to 16 bytes.
+#include "core/dtype.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/generic/region.h"
@@ -19,6 +20,7 @@ struct region_record {
     int64_t count;
     int32_t unit, ndim;
     int32_t from_type, to_type; // if they differ, a unit is an element
+    bool rounds;                // when it is converted; otherwise it is cut off
     // outermost first; the last dimension is the units of an element
     int64_t extent[HR_MAX_NDIM + 1], to_step[HR_MAX_NDIM + 1], from_step[HR_MAX_NDIM + 1];
 
@@ -35,6 +37,11 @@ struct region_record {
         *in += (int64_t)i * from_step[0];
     }
 
+    HR_DEVICE uint64_t converted(uint64_t v) const
+    {
+        return rounds ? value_convert(v, from_type, to_type) : value_cut(v, from_type, to_type);
+    }
+
     HR_DEVICE void element(int64_t i) const
     {
         int64_t out = 0, in = 0;
@@ -43,9 +50,8 @@ struct region_record {
         else
             find_offsets(i, &out, &in);
         if (from_type != to_type)
-            value_store(
-                to + out, value_size(to_type),
-                value_cut(value_load(from + in, value_size(from_type)), from_type, to_type));
+            value_store(to + out, value_size(to_type),
+                        converted(value_load(from + in, value_size(from_type))));
         else if (unit == 16)
             *(unit16 *)(to + out) = *(const unit16 *)(from + in);
         else
@@ -152,9 +158,10 @@ void part_make(region_record *r, const hr_region_parts *parts, const hr_region_p
         r->to_step[d] = region->to[d];
         r->from_step[d] = region->from[d];
     }
-    if (in && parts->convert) {
-        r->from_type = in->dtype;
-        r->to_type = c->out[0].dtype;
+    r->rounds = parts->rounds;
+    if (in && (parts->convert || parts->rounds)) {
+        r->from_type = hr_dtype_number(in->dtype);
+        r->to_type = hr_dtype_number(c->out[0].dtype);
     } else {
         // a row of one fill value is treated as one element made of repeating units
         bool row = !in && last >= 0 && region->from[last] == 0 && region->to[last] == (int64_t)item;
@@ -204,6 +211,10 @@ hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging 
 HR_CUDA_OP(cat, "cat", parts_run);
 HR_CUDA_OP(crop, "crop", parts_run);
 HR_CUDA_OP(dl_tensor_python_function, "dl_tensor_python_function", parts_run);
+HR_CUDA_OP(full, "full", parts_run);
+HR_CUDA_OP(full_like, "full_like", parts_run);
+HR_CUDA_OP(ones, "ones", parts_run);
+HR_CUDA_OP(ones_like, "ones_like", parts_run);
 HR_CUDA_OP(pad, "pad", parts_run);
 HR_CUDA_OP(python_function, "python_function", parts_run);
 HR_CUDA_OP(sequence_rearrange, "sequence_rearrange", parts_run);
@@ -211,3 +222,5 @@ HR_CUDA_OP(slice, "slice", parts_run);
 HR_CUDA_OP(stack, "stack", parts_run);
 HR_CUDA_OP(subscript, "_subscript", parts_run);
 HR_CUDA_OP(transpose, "transpose", parts_run);
+HR_CUDA_OP(zeros, "zeros", parts_run);
+HR_CUDA_OP(zeros_like, "zeros_like", parts_run);

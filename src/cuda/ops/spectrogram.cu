@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// spectrogram: a block transforms some windows in shared memory. Windows that are too long for that
+// spectrogram and power_spectrum, whose signals are windows: a block transforms some windows in
+// shared memory. Windows that are too long for that
 // take turns in slots of scratch memory, one per block. The operations and their order are those of
 // ops/audio/fft.c and kernels/fft.c.
+#include "ops/audio/power_spectrum.h"
 #include "ops/audio/spectrogram.h"
 #include "cuda/ops/op.cuh"
 #include "kernels/border.h"
@@ -35,16 +37,17 @@ struct step {
     divider by_gap, by_stride; // gap: butterflies of a pass of one window
 };
 
-// What all samples of a node share.
+// What samples with transforms of one size share.
 struct plan {
     int32_t n, points, size, count, bins; // as in hr_fft
     int32_t group, pitch;                 // windows of a block, and points from one to the next
     int32_t phases;                       // of a group
-    int32_t length, hop, lead, padding;   // of the window: samples; where it begins
+    int32_t length, lead, padding;        // of the window: samples; where it begins
+    int64_t hop, stride;                  // from window to window, and from sample to sample
     bool shared, reflect, magnitudes, time_first;
     divider by_size, by_row; // row: bins of a window, or the same bin of all windows of a group
     const slot *turns, *chirp, *kernel;
-    const float *window;
+    const float *window; // NULL: ones
     step steps[HR_FFT_MAX_PASSES];
 };
 
@@ -55,6 +58,7 @@ struct record {
     slot *room; // of windows that do not fit into shared memory: two buffers per tile
     int64_t length, windows;
     int32_t tiles, rounds; // groups are processed in rounds of `tiles`
+    int32_t pitch;         // of the plan, for the host
 };
 
 // Some windows: `first` and those behind it.
@@ -87,8 +91,8 @@ HR_MEMBER fft_point fetch(const slot *from)
 // Where windows are read, in registers.
 struct reading {
     const float *src, *window;
-    int64_t length; // of the signal
-    int count;      // of a window
+    int64_t length, stride; // of the signal
+    int count;              // of a window
     hr_border border;
 
     // Sample i of the window that begins at `start`.
@@ -96,25 +100,27 @@ struct reading {
     {
         if ((uint32_t)i >= (uint32_t)count)
             return 0.0f;
-        int64_t at = start + i;
+        int64_t at = start + i * stride;
         if (!inside)
             at = border_index(at, length, border);
-        return (at < 0 ? 0.0f : fetch(src + at)) * fetch(window + i);
+        const float v = at < 0 ? 0.0f : fetch(src + at);
+        return window ? v * fetch(window + i) : v;
     }
 };
 
 HR_MEMBER void load(const record &r, const plan &p, const group &g, slot *to, int thread)
 {
-    const reading from = {r.src, p.window, r.length, p.length,
-                          p.reflect ? HR_BORDER_REFLECT_101 : HR_BORDER_CONSTANT};
-    const int size = p.size, points = p.points, pitch = p.pitch, padding = p.padding, hop = p.hop;
-    const int64_t begin = g.first * hop - p.lead;
+    const reading from = {r.src,    p.window,
+                          r.length, p.stride,
+                          p.length, p.reflect ? HR_BORDER_REFLECT_101 : HR_BORDER_CONSTANT};
+    const int size = p.size, points = p.points, pitch = p.pitch, padding = p.padding;
+    const int64_t hop = p.hop, begin = g.first * hop - p.lead;
     const bool even = p.n % 2 == 0;
     const slot *chirp = p.chirp;
     const divider by_size = p.by_size;
     for (int i = thread; i < g.windows * size; i += op::THREADS) {
         const int w = by_size.of(i), at = i - w * size;
-        const int64_t start = begin + (int64_t)w * hop;
+        const int64_t start = begin + w * hop;
         const bool inside = start >= 0 && start + from.count <= from.length;
         fft_point v = {0.0f, 0.0f};
         if (at < points) {
@@ -343,32 +349,9 @@ divider divide_by(int64_t by, bool shared)
     return {(uint32_t)by, shared ? (uint32_t)((UINT64_C(1) << 31) / (uint64_t)by + 1) : 0};
 }
 
-void make_steps(plan *p, const hr_fft *fft, const float *tables)
+// What follows from a transform, whose tables are on the device.
+void begin_plan(plan *p, const hr_fft *fft, bool time_first)
 {
-    auto at = [=](const float *v) {
-        return v ? (const slot *)(tables + (v - fft->tables)) : nullptr;
-    };
-    p->turns = at(fft->turns);
-    p->chirp = at(fft->chirp);
-    p->kernel = at(fft->kernel);
-    for (int32_t i = 0; i < fft->count; i++) {
-        const hr_fft_pass &from = fft->passes[i];
-        step *s = &p->steps[i];
-        s->radix = from.radix;
-        s->stride = from.stride;
-        s->twiddles = at(from.twiddles);
-        s->roots = at(from.roots);
-        s->by_gap = divide_by(p->size / from.radix, p->shared);
-        s->by_stride = divide_by(from.stride, p->shared);
-    }
-}
-
-hr_status make_plan(plan *p, const hr_op_call *c, hr_staging *staging, hr_error *error)
-{
-    const hr_spectrogram_args *a = (const hr_spectrogram_args *)c->args;
-    const hr_spectrogram_state *s = (const hr_spectrogram_state *)c->state;
-    const hr_fft *fft = s->fft;
-    const float *tables = fft->tables;
     memset((void *)p, 0, sizeof(*p)); // gaps too: it is staged by its bytes
     p->n = fft->n;
     p->points = fft->points;
@@ -379,49 +362,113 @@ hr_status make_plan(plan *p, const hr_op_call *c, hr_staging *staging, hr_error 
     p->shared = p->pitch <= ROOM;
     p->group = p->shared ? HR_MIN(ROOM / p->pitch, op::THREADS) : 1;
     p->phases = fft->chirp ? 2 * p->count + 4 : p->count + 2;
-    p->length = a->window_length;
-    p->hop = a->window_step;
-    p->lead = spectrogram_lead(a);
-    p->padding = spectrogram_padding(a, fft);
-    p->reflect = a->reflect_padding != 0;
-    p->magnitudes = a->power == HR_FFT_RESULT_MAGNITUDE;
-    p->time_first = a->layout[0] == 't';
+    p->time_first = time_first;
     p->by_size = divide_by(p->size, p->shared);
-    p->by_row = divide_by(p->time_first ? p->bins : p->group, p->shared);
-    p->window = s->window;
-    HR_TRY(op::stage_list(&p->window, p->length, staging, error));
-    HR_TRY(op::stage_list(&tables, (int64_t)fft->floats, staging, error));
-    make_steps(p, fft, tables);
-    return HR_STATUS_OK;
+    p->by_row = divide_by(time_first ? p->bins : p->group, p->shared);
+    p->turns = (const slot *)fft->turns;
+    p->chirp = (const slot *)fft->chirp;
+    p->kernel = (const slot *)fft->kernel;
+    for (int32_t i = 0; i < fft->count; i++) {
+        const hr_fft_pass &from = fft->passes[i];
+        step *s = &p->steps[i];
+        s->radix = from.radix;
+        s->stride = from.stride;
+        s->twiddles = (const slot *)from.twiddles;
+        s->roots = (const slot *)from.roots;
+        s->by_gap = divide_by(p->size / from.radix, p->shared);
+        s->by_stride = divide_by(from.stride, p->shared);
+    }
 }
 
-void make_record(record *r, const hr_op_call *c, const plan *p)
+hr_status make_plan(plan *p, const hr_op_call *c, hr_staging *staging, hr_error *error)
+{
+    const hr_spectrogram_args *a = (const hr_spectrogram_args *)c->args;
+    const hr_spectrogram_state *s = (const hr_spectrogram_state *)c->state;
+    hr_fft fft = *s->fft;
+    const float *tables = fft.tables;
+    HR_TRY(op::stage_list(&tables, (int64_t)fft.floats, staging, error));
+    fft_move(&fft, tables);
+    begin_plan(p, &fft, a->layout[0] == 't');
+    p->length = a->window_length;
+    p->hop = a->window_step;
+    p->stride = 1;
+    p->lead = spectrogram_lead(a);
+    p->padding = spectrogram_padding(a, &fft);
+    p->reflect = a->reflect_padding != 0;
+    p->magnitudes = a->power == HR_FFT_RESULT_MAGNITUDE;
+    p->window = s->window;
+    return op::stage_list(&p->window, p->length, staging, error);
+}
+
+void make_record(record *r, const plan *p, const void *device, const float *src, float *dst,
+                 int64_t length, int64_t windows)
 {
     *r = {};
-    r->src = (const float *)c->in[0].data;
-    r->dst = (float *)c->out[0].data;
-    r->length = op::count(&c->in[0]);
-    r->windows = c->out[0].shape.extent[p->time_first ? 0 : 1];
-    r->tiles = (int32_t)HR_DIVIDE_UP(r->windows, p->group);
+    r->p = (const plan *)device;
+    r->src = src;
+    r->dst = dst;
+    r->length = length;
+    r->windows = windows;
+    r->tiles = (int32_t)HR_DIVIDE_UP(windows, p->group);
     r->rounds = 1;
+    r->pitch = p->pitch;
 }
 
 // Gives records whose windows do not fit into shared memory a slot of scratch memory per tile: as
 // many as blocks can run at once. Where there are fewer slots than records, they are used again.
-hr_status find_room(hr_cuda_launch *l, const plan *p, record *r, int32_t n, hr_error *error)
+hr_status find_room(hr_cuda_launch *l, record *r, int32_t n, hr_error *error)
 {
-    const size_t size = 2 * (size_t)p->pitch * sizeof(slot);
-    int64_t slots = 8 * HR_MAX(l->multiprocessors, 1), used = 0;
-    if (l->scratch_limit > 0)
-        slots = HR_MAX(HR_MIN(slots, (int64_t)(l->scratch_limit / size)), 1);
+    int64_t pitch = 0, used = 0, slots = 8 * HR_MAX(l->multiprocessors, 1);
     void *room;
-    HR_TRY(l->scratch(l, (size_t)slots * size, &room, error));
+    for (int32_t i = 0; i < n; i++)
+        pitch = HR_MAX(pitch, r[i].pitch);
+    const size_t size = 2 * (size_t)pitch * sizeof(slot);
+    if (l->scratch_limit > 0 && n > 0)
+        slots = HR_MAX(HR_MIN(slots, (int64_t)(l->scratch_limit / size)), 1);
+    if (n > 0)
+        HR_TRY(l->scratch(l, (size_t)slots * size, &room, error));
     for (int32_t i = 0; i < n; i++) {
         r[i].tiles = (int32_t)HR_MIN(r[i].windows, HR_MAX(slots / n, 1));
-        r[i].rounds = (int32_t)HR_DIVIDE_UP(r[i].windows, r[i].tiles);
+        r[i].rounds = r[i].tiles > 0 ? (int32_t)HR_DIVIDE_UP(r[i].windows, r[i].tiles) : 0;
         used = used + r[i].tiles > slots ? 0 : used;
-        r[i].room = (slot *)room + used * 2 * p->pitch;
+        r[i].room = (slot *)room + used * 2 * pitch;
         used += r[i].tiles;
+    }
+    return HR_STATUS_OK;
+}
+
+// Records of windows that fit into shared memory, and of those that do not.
+struct work {
+    hr_staged records[2];
+    int32_t count[2];
+
+    record *add(const plan &p)
+    {
+        const int which = p.shared ? 0 : 1;
+        return (record *)records[which].host + count[which]++;
+    }
+};
+
+hr_status begin(work *w, int64_t most, hr_staging *staging, hr_error *error)
+{
+    *w = {};
+    for (hr_staged &records : w->records)
+        HR_TRY(staging->alloc(staging, ((size_t)most + 1) * sizeof(record), &records, error));
+    return HR_STATUS_OK;
+}
+
+hr_status launch(const work *w, hr_cuda_launch *l, hr_staging *staging, hr_error *error)
+{
+    record *r = (record *)w->records[1].host;
+    const int32_t n = w->count[1];
+    HR_TRY(find_room(l, r, n, error));
+    HR_TRY(staging->flush(staging, error));
+    HR_TRY(op::launch_blocks<short_windows>(l, w->records[0], w->count[0], error));
+    for (int32_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && r[to].room > r[to - 1].room;)
+            to++;
+        hr_staged part = {r + from, (char *)w->records[1].device + (size_t)from * sizeof(record)};
+        HR_TRY(op::launch_blocks<long_windows>(l, part, to - from, error));
     }
     return HR_STATUS_OK;
 }
@@ -429,29 +476,63 @@ hr_status find_room(hr_cuda_launch *l, const plan *p, record *r, int32_t n, hr_e
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
     plan p;
+    work w;
     const void *device;
-    hr_staged records;
     HR_TRY(make_plan(&p, &calls[0], staging, error));
     HR_TRY(staging->constant(staging, &p, sizeof(p), &device, error));
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(record), &records, error));
-    record *r = (record *)records.host;
+    HR_TRY(begin(&w, n, staging, error));
     for (int32_t i = 0; i < n; i++) {
-        make_record(&r[i], &calls[i], &p);
-        r[i].p = (const plan *)device;
+        const hr_op_call *c = &calls[i];
+        make_record(w.add(p), &p, device, (const float *)c->in[0].data, (float *)c->out[0].data,
+                    op::count(&c->in[0]), c->out[0].shape.extent[p.time_first ? 0 : 1]);
     }
-    if (!p.shared)
-        HR_TRY(find_room(l, &p, r, n, error));
-    HR_TRY(staging->flush(staging, error));
-    for (int32_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && (p.shared || r[to].room > r[to - 1].room);)
-            to++;
-        hr_staged part = {r + from, (char *)records.device + (size_t)from * sizeof(record)};
-        HR_TRY(p.shared ? op::launch_blocks<short_windows>(l, part, to - from, error)
-                        : op::launch_blocks<long_windows>(l, part, to - from, error));
-    }
+    return launch(&w, l, staging, error);
+}
+
+// ---- power_spectrum ----
+
+// Signals are windows, one behind the other, or next to each other: then those of an index of the
+// axes before them are a record.
+int64_t power_records(const hr_power_spectrum *m)
+{
+    return m->columns == 1 ? 1 : m->columns == 0 ? 0 : m->outer;
+}
+
+hr_status add_power(work *w, const hr_op_call *c, hr_staging *staging, hr_error *error)
+{
+    const hr_power_spectrum *m = (const hr_power_spectrum *)c->memo;
+    const int64_t everywhere = INT64_MAX / 4; // no window ends behind it
+    const bool rows = m->columns == 1;
+    const int64_t records = power_records(m);
+    const void *device;
+    plan p;
+    begin_plan(&p, &m->fft, rows);
+    p.length = m->used;
+    p.hop = rows ? m->size : 1;
+    p.stride = m->columns;
+    p.magnitudes = m->result == HR_FFT_RESULT_MAGNITUDE;
+    HR_TRY(staging->constant(staging, &p, sizeof(p), &device, error));
+    for (int64_t i = 0; i < records; i++)
+        make_record(w->add(p), &p, device, (const float *)c->in[0].data + i * m->size * m->columns,
+                    (float *)c->out[0].data + i * p.bins * m->columns, everywhere,
+                    rows ? m->outer : m->columns);
     return HR_STATUS_OK;
+}
+
+hr_status power_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                    hr_error *error)
+{
+    work w;
+    int64_t most = 0;
+    for (int32_t i = 0; i < n; i++)
+        most += power_records((const hr_power_spectrum *)calls[i].memo);
+    HR_TRY(begin(&w, most, staging, error));
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(add_power(&w, &calls[i], staging, error));
+    return launch(&w, l, staging, error);
 }
 
 } // namespace
 
+HR_CUDA_OP(power_spectrum, "power_spectrum", power_run);
 HR_CUDA_OP(spectrogram, "spectrogram", run);

@@ -25,6 +25,22 @@ typedef struct hr_fft {
     size_t floats;               /* in `tables` */
 } hr_fft;
 
+/* Makes all pointers those into a copy of the tables, which may be on a device. */
+static inline void fft_move(hr_fft *fft, const float *tables)
+{
+    const float *old = fft->tables;
+
+    fft->turns = fft->turns ? tables + (fft->turns - old) : NULL;
+    fft->chirp = fft->chirp ? tables + (fft->chirp - old) : NULL;
+    fft->kernel = fft->kernel ? tables + (fft->kernel - old) : NULL;
+    for (int32_t i = 0; i < fft->count; i++) {
+        hr_fft_pass *p = &fft->passes[i];
+        p->twiddles = p->twiddles ? tables + (p->twiddles - old) : NULL;
+        p->roots = p->roots ? tables + (p->roots - old) : NULL;
+    }
+    fft->tables = (float *)tables;
+}
+
 hr_status hr__fft_create(hr_fft **out, int32_t n, hr_error *error);
 void hr__fft_destroy(hr_fft *fft); /* NULL is fine */
 

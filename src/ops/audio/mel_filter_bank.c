@@ -153,7 +153,29 @@ static int32_t axis_of(const hr_tensor *in)
     return axis >= 0 ? axis : HR_MAX(in->shape.ndim - 2, 0);
 }
 
-/* Leaves a copy of the bands in the memo: the next sample may have other ones. */
+/* Leaves a copy of the bands in the memo: the next sample may have other ones. On a device, the
+ * copy is there. */
+static hr_status leave_bands(hr_op_call *c, hr_mel_bank *bank, hr_error *error)
+{
+    const mel_local *m = c->local;
+    const size_t size = (size_t)bank->nfilter * sizeof(hr_mel_band);
+    const size_t weights = (size_t)m->weight_count * sizeof(float);
+    const void *bands = NULL, *by = NULL;
+    if (c->staging) {
+        HR_TRY(c->staging->constant(c->staging, m->bands, size, &bands, error));
+        HR_TRY(c->staging->constant(c->staging, m->weights, weights, &by, error));
+    } else {
+        char *copy = hr_arena_alloc(c->arena, size + weights + 1, error);
+        if (!copy)
+            return HR_STATUS_NO_MEMORY;
+        bands = memcpy(copy, m->bands, size);
+        by = memcpy(copy + size, m->weights, weights);
+    }
+    bank->bands = bands;
+    bank->weights = by;
+    return HR_STATUS_OK;
+}
+
 static hr_status leave_bank(hr_op_call *c, int32_t axis, hr_error *error)
 {
     const mel_args *a = c->args;
@@ -165,24 +187,14 @@ static hr_status leave_bank(hr_op_call *c, int32_t axis, hr_error *error)
                        (long long)bins);
     if (m->bins != bins)
         HR_TRY(make_bands(m, a, bins, error));
-    size_t bands = (size_t)a->nfilter * sizeof(hr_mel_band);
-    size_t weights = (size_t)m->weight_count * sizeof(float);
-    hr_mel_bank *bank = hr_arena_alloc(c->arena, sizeof(*bank) + bands + weights, error);
+    hr_mel_bank *bank = hr_arena_alloc(c->arena, sizeof(*bank), error);
     if (!bank)
         return HR_STATUS_NO_MEMORY;
-    memcpy(bank + 1, m->bands, bands);
-    memcpy((char *)(bank + 1) + bands, m->weights, weights);
-    *bank = (hr_mel_bank){1,
-                          bins,
-                          1,
-                          a->nfilter,
-                          m->weight_count,
-                          (const hr_mel_band *)(bank + 1),
-                          (const float *)((const char *)(bank + 1) + bands)};
+    *bank = (hr_mel_bank){.outer = 1, .bins = bins, .columns = 1, .nfilter = a->nfilter};
     for (int32_t d = 0; d < shape->ndim; d++)
         *(d < axis ? &bank->outer : &bank->columns) *= d == axis ? 1 : shape->extent[d];
     c->memo = bank;
-    return HR_STATUS_OK;
+    return leave_bands(c, bank, error);
 }
 
 static hr_status mel_infer(hr_op_call *c, hr_error *error)

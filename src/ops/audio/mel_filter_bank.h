@@ -12,10 +12,11 @@ typedef struct hr_mel_band {
 } hr_mel_band;
 
 /* The memo of a sample: an array (outer, bins, columns) becomes (outer, nfilter, columns). A sum
- * begins with the product of its first bin; the others are added in their order. */
+ * begins with the product of its first bin; the others are added in their order.
+ * The lists are on the device if the array is. */
 typedef struct hr_mel_bank {
     int64_t outer, bins, columns;
-    int32_t nfilter, weight_count;
+    int32_t nfilter;
     const hr_mel_band *bands;
     const float *weights;
 } hr_mel_bank;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* power_spectrum: the spectra of whole signals. */
-#include "ops/audio/fft.h"
+#include "ops/audio/power_spectrum.h"
 
 typedef struct power_args {
     int32_t nfft, axis, power;
@@ -27,30 +27,6 @@ static hr_status power_check(const void *args, const hr_given *given, hr_error *
 static int32_t axis_of(const power_args *a, const hr_shape *shape)
 {
     return a->axis < 0 ? shape->ndim - 1 : a->axis;
-}
-
-static hr_status power_infer(hr_op_call *c, hr_error *error)
-{
-    const power_args *a = c->args;
-    hr_shape shape = c->in[0].shape;
-    const int32_t axis = axis_of(a, &shape);
-    if (c->in[0].dtype != HR_DTYPE_FLOAT)
-        return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
-                       hr_dtype_name(c->in[0].dtype));
-    if (shape.ndim < 1 || shape.ndim > 3)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the input must have 1, 2 or 3 dimensions, but it has %d", (int)shape.ndim);
-    if (axis >= shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d, but the input has %d dimensions",
-                       a->axis, (int)shape.ndim);
-    const int64_t size = a->nfft > 0 ? a->nfft : shape.extent[axis];
-    if (size < 1 || size > HR_FFT_MAX_SIZE)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "a Fourier transform has 1 .. %d samples, but %lld are asked for",
-                       HR_FFT_MAX_SIZE, (long long)size);
-    shape.extent[axis] = size / 2 + 1;
-    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
 }
 
 /* ---- what a worker keeps: the transform of one size, and a window of ones ---- */
@@ -95,6 +71,56 @@ static hr_status plan_fit(plan *p, int32_t size, hr_error *error)
         p->ones[i] = 1.0f;
     p->size = size;
     return HR_STATUS_OK;
+}
+
+/* For a device: stages the tables of the transform. */
+static hr_status leave_plan(hr_op_call *c, int32_t axis, int32_t size, hr_error *error)
+{
+    const power_args *a = c->args;
+    const hr_shape *shape = &c->in[0].shape;
+    plan *p = c->local;
+    const void *tables;
+    hr_power_spectrum *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(plan_fit(p, size, error));
+    HR_TRY(c->staging->constant(c->staging, p->fft->tables, p->fft->floats * sizeof(float), &tables,
+                                error));
+    *memo = (hr_power_spectrum){.fft = *p->fft,
+                                .outer = 1,
+                                .size = shape->extent[axis],
+                                .columns = 1,
+                                .used = (int32_t)HR_MIN(size, shape->extent[axis]),
+                                .result = (hr_fft_result)a->power};
+    fft_move(&memo->fft, tables);
+    for (int32_t d = 0; d < shape->ndim; d++)
+        *(d < axis ? &memo->outer : &memo->columns) *= d == axis ? 1 : shape->extent[d];
+    c->memo = memo;
+    return HR_STATUS_OK;
+}
+
+static hr_status power_infer(hr_op_call *c, hr_error *error)
+{
+    const power_args *a = c->args;
+    hr_shape shape = c->in[0].shape;
+    const int32_t axis = axis_of(a, &shape);
+    if (c->in[0].dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
+                       hr_dtype_name(c->in[0].dtype));
+    if (shape.ndim < 1 || shape.ndim > 3)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input must have 1, 2 or 3 dimensions, but it has %d", (int)shape.ndim);
+    if (axis >= shape.ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d, but the input has %d dimensions",
+                       a->axis, (int)shape.ndim);
+    const int64_t size = a->nfft > 0 ? a->nfft : shape.extent[axis];
+    if (size < 1 || size > HR_FFT_MAX_SIZE)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a Fourier transform has 1 .. %d samples, but %lld are asked for",
+                       HR_FFT_MAX_SIZE, (long long)size);
+    shape.extent[axis] = size / 2 + 1;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, shape, c->in[0].layout.name);
+    return c->staging ? leave_plan(c, axis, (int32_t)size, error) : HR_STATUS_OK;
 }
 
 /* ---- spectra ---- */
@@ -182,7 +208,7 @@ const hr_op_def hr_op_power_spectrum = {
     .name = "power_spectrum",
     .doc = "The spectra of signals: the magnitudes of their Fourier transforms, or the squares of "
            "these, for frequencies from 0 to half of the sampling rate.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .args = power_arg_defs,
     .args_size = sizeof(power_args),
     .in = HR_INPUTS({.name = "data"}),

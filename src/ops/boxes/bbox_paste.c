@@ -19,15 +19,6 @@ static const hr_arg_def bbox_paste_arg_defs[] = {
            "True: boxes are left, top, right, bottom. False: left, top, width, height."),
     HR_ARG_END};
 
-static hr_status bbox_paste_infer(hr_op_call *c, hr_error *error)
-{
-    int64_t count;
-
-    HR_TRY(hr__boxes_flat(c, 0, &count, error));
-    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, c->in[0].shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
-}
-
 /* Distance of the image from the edge of the canvas; not beyond the free space, as in DALI. */
 static float shift_of(float paste, float ratio)
 {
@@ -36,17 +27,33 @@ static float shift_of(float paste, float ratio)
     return HR_MIN(paste * margin, margin);
 }
 
+static hr_status bbox_paste_infer(hr_op_call *c, hr_error *error)
+{
+    const bbox_paste_args *a = c->args;
+    hr_bbox_paste *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    int64_t count;
+
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr__boxes_flat(c, 0, &count, error));
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, c->in[0].shape, c->in[0].layout.name);
+    *memo =
+        (hr_bbox_paste){.scale = 1.0f / a->ratio,
+                        .shift = {shift_of(a->paste_x, a->ratio), shift_of(a->paste_y, a->ratio)},
+                        .ltrb = a->ltrb != 0};
+    c->memo = memo;
+    return HR_STATUS_OK;
+}
+
 static hr_status bbox_paste_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
-        const bbox_paste_args *a = calls[i].args;
-        const float *in = calls[i].in[0].data, scale = 1.0f / a->ratio;
-        const float shift[2] = {shift_of(a->paste_x, a->ratio), shift_of(a->paste_y, a->ratio)};
+        const float *in = calls[i].in[0].data;
         float *out = calls[i].out[0].data;
         int64_t count;
         HR_TRY(hr__boxes_flat(&calls[i], 0, &count, error));
         for (int64_t k = 0; k < 4 * count; k++)
-            out[k] = in[k] * scale + (a->ltrb || k % 4 < 2 ? shift[k % 2] : 0.0f);
+            out[k] = bbox_paste_of(calls[i].memo, in[k], k);
     }
     return HR_STATUS_OK;
 }
@@ -57,7 +64,7 @@ const hr_op_def hr_op_bbox_paste = {
     .doc = "Moves boxes to their positions after `paste` has put their image on a larger "
            "canvas. Input coordinates are relative to the image, output coordinates to the "
            "canvas. The input has four numbers for each box.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
     .args = bbox_paste_arg_defs,
     .args_size = sizeof(bbox_paste_args),

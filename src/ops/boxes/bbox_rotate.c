@@ -225,8 +225,8 @@ const hr_op_def hr_op_bbox_rotate = {
     .doc = "Moves boxes to their positions after `rotate` has rotated their image, and clips "
            "them to the canvas. Boxes that are mostly outside the canvas are removed, together "
            "with their labels.",
-    .devices = "cpu",
-    .flags = HR_OP_CHEAP,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_CHEAP | HR_OP_ON_HOST,
     .args = bbox_rotate_arg_defs,
     .args_size = sizeof(bbox_rotate_args),
     .in = HR_INPUTS({.name = "bboxes"}, {.name = "labels"}),

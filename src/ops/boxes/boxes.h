@@ -41,6 +41,19 @@ HR_SHARED void bb_flip_of(const hr_bb_flip *m, const float *in, float *out)
     bb_flip_axis(m->ltrb, m->vertical, in[1], in[3], out + 1);
 }
 
+/* ---- bbox_paste ---- */
+
+typedef struct hr_bbox_paste {
+    float scale, shift[2]; /* along x and y */
+    bool ltrb;
+} hr_bbox_paste;
+
+/* Number k of boxes, which are left, top and then right, bottom or width, height. */
+HR_SHARED float bbox_paste_of(const hr_bbox_paste *m, float v, int64_t k)
+{
+    return v * m->scale + (m->ltrb || k % 4 < 2 ? m->shift[k % 2] : 0.0f);
+}
+
 /* ---- box_encoder ---- */
 
 /* Left, top, right, bottom. */

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Fills tensors with equal or broadcast elements. */
 #include "ops/generic/fill.h"
+#include "core/dtype.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
 
@@ -68,7 +69,7 @@ void hr__fill_number(const hr_op_call *c, double value)
              element);
 }
 
-hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error)
+static hr_status check(const hr_shape *to, const hr_shape *from, hr_error *error)
 {
     char wide[128], narrow[128];
     bool fits = true;
@@ -87,12 +88,73 @@ hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *err
                    hr_shape_text(to, wide, sizeof(wide)));
 }
 
+/* The strides of `from`, of elements of `item` bytes, along the dimensions of `to`. */
+static void broadcast(const hr_shape *to, const hr_shape *from, size_t item, int64_t *stride)
+{
+    int64_t own[HR_MAX_NDIM];
+
+    hr__strides(from, item, own);
+    for (int32_t d = 0; d < to->ndim; d++) {
+        int32_t k = d - to->ndim + from->ndim;
+        stride[d] = k >= 0 && from->extent[k] != 1 ? own[k] : 0;
+    }
+}
+
+/* The memo of a run on a device: all of output 0 is one region. */
+static hr_status leave_part(hr_op_call *c, int32_t input, hr_region_parts **out, hr_error *error)
+{
+    const size_t item = hr_dtype_size(c->out[0].dtype);
+    hr_region_parts *parts;
+
+    HR_TRY(hr__parts_make(c->arena, 1, &parts, error));
+    parts->part[0].input = input;
+    hr__region_init(&parts->part[0].region, &c->out[0].shape, item);
+    memset(parts->part[0].region.from, 0, sizeof(parts->part[0].region.from));
+    c->memo = *out = parts;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__fill_number_infer(hr_op_call *c, double value, hr_error *error)
+{
+    const hr_dtype dtype = c->out[0].dtype;
+    hr_region_parts *parts;
+
+    if (!c->staging)
+        return HR_STATUS_OK;
+    HR_TRY(leave_part(c, -1, &parts, error));
+    char *to = hr_arena_alloc(c->arena, HR_REGION_FILL, error);
+    if (!to)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t k = 0; k < HR_REGION_FILL; k += hr_dtype_size(dtype))
+        hr_convert(to + k, dtype, &value, HR_DTYPE_FLOAT64, 1);
+    parts->fill = to;
+    parts->fill_size = HR_REGION_FILL;
+    hr__region_simplify(&parts->part[0].region);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__fill_tensor_infer(hr_op_call *c, int32_t i, hr_error *error)
+{
+    const hr_tensor *from = &c->in[i], *out = &c->out[0];
+    hr_region_parts *parts;
+
+    HR_TRY(check(&out->shape, &from->shape, error));
+    if (!c->staging)
+        return HR_STATUS_OK;
+    HR_TRY(leave_part(c, i, &parts, error));
+    broadcast(&out->shape, &from->shape, hr_dtype_size(from->dtype), parts->part[0].region.from);
+    parts->rounds = hr_dtype_number(from->dtype) != hr_dtype_number(out->dtype);
+    if (!parts->rounds)
+        hr__region_simplify(&parts->part[0].region);
+    return HR_STATUS_OK;
+}
+
 hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
 {
     const hr_tensor *out = &c->out[0];
     const void *data = from->data;
     size_t item = hr_dtype_size(out->dtype), count;
-    int64_t stride[HR_MAX_NDIM], own[HR_MAX_NDIM];
+    int64_t stride[HR_MAX_NDIM];
 
     if (from->dtype != out->dtype) {
         if (!hr_shape_volume(&from->shape, &count))
@@ -107,11 +169,7 @@ hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
         fill(out->data, &out->shape, item, data);
         return HR_STATUS_OK;
     }
-    hr__strides(&from->shape, item, own);
-    for (int32_t d = 0; d < out->shape.ndim; d++) {
-        int32_t k = d - out->shape.ndim + from->shape.ndim;
-        stride[d] = k >= 0 && from->shape.extent[k] != 1 ? own[k] : 0;
-    }
+    broadcast(&out->shape, &from->shape, item, stride);
     repeat(out->data, &out->shape, item, data, stride);
     return HR_STATUS_OK;
 }

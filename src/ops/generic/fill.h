@@ -30,12 +30,15 @@ typedef struct hr_fill_args {
 
 /* Describes output 0. */
 hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *args, int32_t dtype, hr_error *error);
+/* Ends infer of what hr__fill_number and hr__fill_tensor fill: for a device it leaves the memo of
+ * its run, hr_region_parts. The latter takes input `i`. */
+hr_status hr__fill_number_infer(hr_op_call *c, double value, hr_error *error);
+hr_status hr__fill_tensor_infer(hr_op_call *c, int32_t i, hr_error *error);
 /* Sets all elements of output 0, of all samples of the call, to `value`. */
 void hr__fill_number(const hr_op_call *c, double value);
-/* Whether `from` can be broadcast to `to`: extents from the last on are equal or 1. One number is
- * filled with the first element, whatever the shape of `from` is. */
-hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error);
-/* Fills output 0 with `from`, converted to the type of the output and broadcast. */
+/* Fills output 0 with `from`, converted to the type of the output and broadcast: extents from the
+ * last on are equal or 1. One number is filled with the first element, whatever the shape of `from`
+ * is. */
 hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error);
 
 #endif

@@ -14,7 +14,7 @@ static hr_status full_infer(hr_op_call *c, hr_error *error)
     const full_args *a = c->args;
 
     HR_TRY(hr__fill_infer(c, &a->fill, c->in[0].dtype, error));
-    return hr__fill_check(&c->out[0].shape, &c->in[0].shape, error);
+    return hr__fill_tensor_infer(c, 0, error);
 }
 
 static hr_status full_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -28,7 +28,7 @@ const hr_op_def hr_op_full = {
     HR_OP_ABI,
     .name = "full",
     .doc = "Broadcasts the input, a value or a tensor, to the given shape.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
     .args = full_arg_defs,
     .args_size = sizeof(full_args),

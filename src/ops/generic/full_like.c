@@ -8,7 +8,7 @@ static const hr_arg_def full_like_arg_defs[] = {HR_ARG_END};
 static hr_status full_like_infer(hr_op_call *c, hr_error *error)
 {
     hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
-    return hr__fill_check(&c->out[0].shape, &c->in[1].shape, error);
+    return hr__fill_tensor_infer(c, 1, error);
 }
 
 static hr_status full_like_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -23,7 +23,7 @@ const hr_op_def hr_op_full_like = {
     .name = "full_like",
     .doc = "Broadcasts the second input, a value or a tensor, to the shape of the first input, "
            "whose type and layout the output has.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
     .args = full_like_arg_defs,
     .in = HR_INPUTS({.name = "data_like"}, {.name = "fill_value"}),

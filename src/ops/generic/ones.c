@@ -16,7 +16,8 @@ static hr_status ones_infer(hr_op_call *c, hr_error *error)
 {
     const ones_args *a = c->args;
 
-    return hr__fill_infer(c, &a->fill, a->dtype, error);
+    HR_TRY(hr__fill_infer(c, &a->fill, a->dtype, error));
+    return hr__fill_number_infer(c, 1.0, error);
 }
 
 static hr_status ones_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -31,7 +32,7 @@ const hr_op_def hr_op_ones = {
     HR_OP_ABI,
     .name = "ones",
     .doc = "A tensor of ones, of any shape and type.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = ones_arg_defs,
     .args_size = sizeof(ones_args),

@@ -16,10 +16,9 @@ static hr_status ones_like_infer(hr_op_call *c, hr_error *error)
 {
     int32_t dtype = ((const ones_like_args *)c->args)->dtype;
 
-    (void)error;
     hr_tensor_describe(&c->out[0], dtype == HR_DTYPE_NONE ? c->in[0].dtype : (hr_dtype)dtype,
                        c->in[0].shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
+    return hr__fill_number_infer(c, 1.0, error);
 }
 
 static hr_status ones_like_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -34,7 +33,7 @@ const hr_op_def hr_op_ones_like = {
     HR_OP_ABI,
     .name = "ones_like",
     .doc = "A tensor of ones in the shape and layout of the input.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS | HR_OP_ANYWHERE,
     .args = ones_like_arg_defs,
     .args_size = sizeof(ones_like_args),

@@ -42,6 +42,7 @@ typedef struct hr_region_parts {
     hr_region_part *part;
     const void *fill;
     size_t fill_size; /* a multiple of HR_REGION_FILL */
+    bool rounds;      /* only on a device: as `convert`, but hr_convert */
     bool convert; /* inputs' elements, which have another type than the output's: hr_convert_cut.
                      Regions are then not simplified, and `item` is the output's. */
 } hr_region_parts;

@@ -54,6 +54,61 @@ void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames)
                        sequence ? "F**" : "**");
 }
 
+static void identity(hr_affine *matrix, int32_t ndim)
+{
+    matrix->ndim = ndim;
+    memset(matrix->m, 0, (size_t)(ndim * (ndim + 1)) * sizeof(*matrix->m));
+    for (int32_t i = 0; i < ndim; i++)
+        matrix->m[i * (ndim + 2)] = 1.0f;
+}
+
+/* The operator's own matrix of a frame. */
+static hr_status make_frame(const hr_op_call *c, hr_transform_fn make, int32_t ndim, int64_t frame,
+                            hr_affine *matrix, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+    hr_transform_args of_frame = *a;
+
+    for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
+        *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), frame);
+    identity(matrix, ndim);
+    return make(&of_frame, matrix, error);
+}
+
+hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const float *made,
+                              hr_error *error)
+{
+    hr_chain *chain = hr_arena_alloc(c->arena, sizeof(*chain), error);
+
+    if (!chain)
+        return HR_STATUS_NO_MEMORY;
+    *chain = (hr_chain){.ndim = ndim,
+                        .reverse = ((const hr_transform_args *)c->args)->reverse_order,
+                        .frames = frames == HR_FRAMES_NONE ? 1 : frames,
+                        .made = made};
+    c->memo = chain;
+    return HR_STATUS_OK;
+}
+
+/* Makes the matrices of all frames and stages them. */
+static hr_status leave_made(hr_op_call *c, hr_transform_fn make, int32_t ndim, int64_t frames,
+                            hr_error *error)
+{
+    const size_t size = (size_t)(ndim * (ndim + 1)), count = frames < 0 ? 1 : (size_t)frames;
+    const void *device;
+    float *made = hr_arena_alloc(c->arena, (count * size + 1) * sizeof(*made), error);
+
+    if (!made)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t f = 0; f < count; f++) {
+        hr_affine matrix;
+        HR_TRY(make_frame(c, make, ndim, (int64_t)f, &matrix, error));
+        memcpy(made + f * size, matrix.m, size * sizeof(*made));
+    }
+    HR_TRY(c->staging->constant(c->staging, made, count * size * sizeof(*made), &device, error));
+    return hr__transform_leave(c, ndim, frames, device, error);
+}
+
 /* The memo that infer leaves for the run. */
 typedef struct how {
     hr_transform_fn make;
@@ -86,7 +141,7 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
     for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
         HR_TRY(hr__frames_join_argument(&frames, c, *list_of(a, i), lists[i].name, error));
     hr__transform_describe(c, ndim, frames.count);
-    return HR_STATUS_OK;
+    return c->staging ? leave_made(c, make, ndim, frames.count, error) : HR_STATUS_OK;
 }
 
 hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error)
@@ -113,29 +168,6 @@ hr_status hr__transform_center(hr_affine *matrix, hr_floats center, hr_error *er
     return HR_STATUS_OK;
 }
 
-void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim)
-{
-    float product[HR_TRANSFORM_MAX * (HR_TRANSFORM_MAX + 1)];
-    const int32_t cols = ndim + 1;
-
-    for (int32_t r = 0; r < ndim; r++)
-        for (int32_t k = 0; k < cols; k++) {
-            float sum = 0.0f;
-            for (int32_t i = 0; i < ndim; i++)
-                sum += a[r * cols + i] * b[i * cols + k];
-            product[r * cols + k] = k == ndim ? sum + a[r * cols + ndim] : sum;
-        }
-    memcpy(out, product, (size_t)(ndim * cols) * sizeof(*out));
-}
-
-static void identity(hr_affine *matrix, int32_t ndim)
-{
-    matrix->ndim = ndim;
-    memset(matrix->m, 0, (size_t)(ndim * (ndim + 1)) * sizeof(*matrix->m));
-    for (int32_t i = 0; i < ndim; i++)
-        matrix->m[i * (ndim + 2)] = 1.0f;
-}
-
 /* Writes the matrix of a frame to all samples of the call, which are `sample` numbers apart. */
 static void store(const hr_op_call *c, const hr_affine *matrix, size_t frame, size_t sample)
 {
@@ -151,7 +183,7 @@ static void store(const hr_op_call *c, const hr_affine *matrix, size_t frame, si
             memcpy(out, matrix->m, size * sizeof(*out));
             continue;
         }
-        hr__transform_chain(out, reverse ? in : matrix->m, reverse ? matrix->m : in, ndim);
+        transform_chain(out, reverse ? in : matrix->m, reverse ? matrix->m : in, ndim);
         in += inputs ? sample : size;
     }
 }
@@ -159,19 +191,14 @@ static void store(const hr_op_call *c, const hr_affine *matrix, size_t frame, si
 static hr_status run_one(hr_op_call *c, hr_error *error)
 {
     const how *memo = c->memo;
-    const hr_transform_args *a = c->args;
     const hr_shape *shape = &c->out[0].shape;
     const bool sequence = shape->ndim == 3;
     const int32_t ndim = (int32_t)shape->extent[sequence];
     const size_t frames = sequence ? (size_t)shape->extent[0] : 1;
 
     for (size_t f = 0; f < frames; f++) {
-        hr_transform_args of_frame = *a;
         hr_affine matrix;
-        for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
-            *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), (int64_t)f);
-        identity(&matrix, ndim);
-        HR_TRY(memo->make(&of_frame, &matrix, error));
+        HR_TRY(make_frame(c, memo->make, ndim, (int64_t)f, &matrix, error));
         store(c, &matrix, f, frames * (size_t)(ndim * (ndim + 1)));
     }
     return HR_STATUS_OK;

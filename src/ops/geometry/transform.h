@@ -4,9 +4,8 @@
 #ifndef HR_OPS_GEOMETRY_TRANSFORM_H
 #define HR_OPS_GEOMETRY_TRANSFORM_H
 
+#include "ops/geometry/chain.h"
 #include "ops/geometry/frames.h"
-
-#define HR_TRANSFORM_MAX 16 /* dimensions */
 
 /* The arguments of all these operators. Each operator describes those that it has; the others are
  * absent. */
@@ -40,7 +39,7 @@ typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_affine *matr
 
 /* The table of an operator that makes a matrix. `id` is the prefix of its arguments and infer. */
 #define HR_TRANSFORM_TABLE(id, text)                                                               \
-    HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu",                           \
+    HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu|gpu",                       \
                .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS, .args = id##_arg_defs,       \
                .args_size = sizeof(hr_transform_args), .in = HR_INPUTS({.name = "matrix"}),        \
                .in_max = 1, .infer = id##_infer, .run_cpu = hr__transform_run
@@ -57,8 +56,9 @@ hr_status hr__transform_center(hr_affine *matrix, hr_floats center, hr_error *er
 /* The number of dimensions of an input that contains one or more matrices; fails if it does not. */
 hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_frames *frames,
                               hr_error *error);
-/* out = a after b, with `ndim` dimensions; out may be a or b. */
-void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim);
+/* For a device: the memo of its run. `made`: of hr_chain. */
+hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const float *made,
+                              hr_error *error);
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);
 
 #endif

@@ -24,7 +24,7 @@ static hr_status combine_infer(hr_op_call *c, hr_error *error)
                            (int)ndim, (int)first);
     }
     hr__transform_describe(c, ndim, frames.count);
-    return HR_STATUS_OK;
+    return c->staging ? hr__transform_leave(c, ndim, frames.count, NULL, error) : HR_STATUS_OK;
 }
 
 static void combine_one(const hr_op_call *c, size_t sample)
@@ -44,7 +44,7 @@ static void combine_one(const hr_op_call *c, size_t sample)
             if (i == 0)
                 memcpy(out, m, size * sizeof(*out));
             else
-                hr__transform_chain(out, reverse ? out : m, reverse ? m : out, ndim);
+                transform_chain(out, reverse ? out : m, reverse ? m : out, ndim);
         }
     }
 }
@@ -63,7 +63,7 @@ const hr_op_def hr_op_transforms_combine = {
     .name = "transforms.combine",
     .doc = "Combines transforms that are applied one after the other, the first input first, into "
            "one matrix.",
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = combine_arg_defs,
     .args_size = sizeof(hr_transform_args),

@@ -122,8 +122,8 @@ const hr_op_def hr_op_segmentation_select_masks = {
     .name = "segmentation.select_masks",
     .doc = "Selects the polygons of the masks in `mask_ids`, in this order, and their "
            "vertices. If a mask has several polygons, the last one is selected.",
-    .devices = "cpu",
-    .flags = HR_OP_CHEAP,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_CHEAP | HR_OP_ON_HOST,
     .args = select_masks_arg_defs,
     .args_size = sizeof(select_masks_args),
     .in = HR_INPUTS({.name = "mask_ids"}, {.name = "polygons"}, {.name = "vertices"}),

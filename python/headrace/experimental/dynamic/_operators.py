@@ -104,7 +104,7 @@ class _Call:
         kinds = tuple(["cpu" if batch._device < 0 else "gpu" for batch in batches])
         if name == "gpu" and "gpu" not in op.devices and "mixed" in op.devices:
             name = "mixed"
-        copied = name == "gpu" and ("anywhere" in op.flags)
+        copied = name == "gpu" and op.is_copied
         place = "cpu" if copied else name
         try:
             key, plan = self._plan(place, kinds, count, -1 if number is None else number)
@@ -318,7 +318,9 @@ def call(op: schema.Operator, label: str, inputs: Sequence[Any], kwargs: dict[st
         raise ValueError(f"{label}: batch_size is {size}, but the inputs have {own} samples.")
     size = own if size is None else size
     runs_on = _place(op, given, ready)
-    if runs_on.device_type == "gpu" and "gpu" in op.devices and "anywhere" not in op.flags:
+    if runs_on.device_type == "gpu" and "on_host" in op.flags:
+        ready = [value.cpu() for value in ready]
+    elif runs_on.device_type == "gpu" and "gpu" in op.devices and not op.is_copied:
         ready = [value.to_device(runs_on) for value in ready]
     elif runs_on.device_type == "cpu":
         ready = [
