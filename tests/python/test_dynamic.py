@@ -163,6 +163,55 @@ def test_batches() -> None:
         ndd.batch([1, 2]) + ndd.batch([1, 2, 3])
 
 
+def lists_of_samples() -> dict[str, list[Any]]:
+    """Lists of one kind of sample: a batch of them is made in one step, or from one sample after the other."""
+    rng = np.random.default_rng(3)
+    pixels = rng.integers(0, 255, (4, 3, 5), np.uint8)
+    kinds = ["?", "i1", "u2", "i4", "i8", "u8", "f2", "f4", "f8", ">i4", ">f8"]
+    lists: dict[str, list[Any]] = {kind: [row[0].astype(kind) for row in pixels] for kind in kinds}
+    lists["strided"] = [row[::-1, ::2] for row in pixels]
+    lists["read-only"] = [np.frombuffer(row.tobytes(), np.uint8) for row in pixels]
+    lists["numbers"] = [np.array(7, np.int16)] * 3
+    lists["nothing"] = [np.empty((0, 3), np.float32)] * 2
+    lists["other shapes"] = [pixels[0, :n] for n in range(4)]
+    lists["tensors"] = [ndd.as_tensor(row, layout="HW") for row in pixels]
+    lists["subclass"] = [row.view(np.recarray) for row in pixels]
+    lists["mixed"] = [pixels[0], ndd.as_tensor(pixels[1], layout="HW")]
+    lists["bool"], lists["int"], lists["float"] = [True, False], [1, -2, 3], [0.1, 2.0]
+    lists["lists"] = [[1, 2], [3, 4]]
+    lists["two types"] = [pixels[0], pixels[0].astype(np.float32)]
+    lists["objects"] = [np.array([None])] * 2
+    lists["dates"] = [np.array(["2020-01-01"], "M8[D]")] * 2
+    lists["dimensions"] = [pixels[0], pixels[0, 0]]
+    lists["large"] = [2**31, 1]
+    lists["layout"] = [np.zeros((2, 2, 2), np.uint8)] * 2
+    return lists
+
+
+@pytest.mark.parametrize("name", lists_of_samples())
+def test_a_list_is_the_batch_of_its_tensors(name: str) -> None:
+    """The same as the tensors one by one, or the same kind of refusal."""
+    samples = lists_of_samples()[name]
+    for layout in (None, "HW"):
+        for make in (ndd.as_batch, ndd.batch):
+            try:
+                tensors = [ndd.as_tensor(sample) for sample in samples]
+                expected = ndd.Batch._of(TensorListCPU([t._storage for t in tensors], layout))
+            except Exception as error:
+                with pytest.raises(type(error)):
+                    make(samples, layout=layout)
+                continue
+            found = make(samples, layout=layout)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert found.layout == (layout or tensors[0].layout)
+            for one, other, sample in zip(found, expected, samples, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+                np.testing.assert_allclose(np.asarray(one), np.asarray(sample), 1e-7)
+                if isinstance(sample, np.ndarray) and sample.flags.writeable and sample.size > 1:
+                    assert np.shares_memory(np.asarray(one), sample) <= (make is ndd.as_batch)
+            assert [t.shape for t in found.tensors] == found.shape
+
+
 def test_many_values_of_an_argument_need_few_plans() -> None:
     from headrace.experimental.dynamic import _operators
 

@@ -402,6 +402,10 @@ class Tensors(Sequence[Tensor]):
     def __getitem__(self, i: Any) -> Any:
         return self.select(i)
 
+    def __iter__(self) -> Iterator[Tensor]:
+        stored = self._batch._storage
+        return iter([Tensor._of(stored[i]) for i in self._indices])
+
     def select(self, indices: Any) -> Any:
         """A tensor for a number, a sequence like this one for a list or slice."""
         own = self._indices
@@ -597,6 +601,9 @@ def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> 
         kind = TensorListGPU if device >= 0 else TensorListCPU
         rows = dense._view(dense._dtype, tuple(dense.shape()), "")
         return _core.make_batch_dense(kind, rows, layout, False, None, device)
+    whole = _batch_of_equals(tensors, layout, copy) if tensors else None
+    if whole is not None:
+        return whole
     samples = [_storage_of(item, None, copy) for item in tensors or ()]
     if not samples:
         if dtype is None:
@@ -617,6 +624,33 @@ def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> 
                 for sample, item in zip(samples, tensors, strict=True)
             ]
     return batch_like(samples[0], samples, layout or samples[0].layout())
+
+
+def _batch_of_equals(samples: Sequence[Any], layout: str | None, copy: bool) -> Any:
+    """What `_batch_storage` makes, in one call of the extension, if all samples are numbers of one type, or tensors or
+    NumPy's arrays in host memory with elements of one type. None for others."""
+    kinds = set(map(type, samples))
+    kind = kinds.pop()
+    if kinds:
+        return None
+    if kind in (bool, int, float):
+        return _core.make_batch_dense(TensorListCPU, _array(list(samples)), layout, False)
+    if kind is Tensor:
+        samples = [sample._storage for sample in samples]
+        layout = layout or samples[0].layout() or None
+        if not all(type(sample) is TensorCPU for sample in samples):
+            return None
+    else:
+        import numpy
+
+        if kind is not numpy.ndarray:
+            return None
+    if len({sample.dtype for sample in samples}) > 1:
+        return None
+    try:
+        return _core.make_batch(TensorListCPU, samples, layout, copy)
+    except (TypeError, ValueError, BufferError):  # perhaps a sample can be read in another way
+        return None
 
 
 def _is_empty(value: Any) -> bool:
