@@ -20,6 +20,7 @@ from headrace.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipel
 
 if TYPE_CHECKING:
     from headrace import backend, data_node, external_source, fn, math, ops, pipeline, tensors
+    from headrace._pack import pack
 
 __version__ = _version()
 
@@ -34,6 +35,7 @@ __all__ = [
     "math",
     "newaxis",
     "ops",
+    "pack",
     "pipeline",
     "pipeline_def",
     "tensors",
@@ -50,6 +52,8 @@ missing.register()
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"headrace.{name}")
+    if name == "pack":
+        return importlib.import_module("headrace._pack").pack
     raise AttributeError(f"module 'headrace' has no attribute '{name}'")
 
 

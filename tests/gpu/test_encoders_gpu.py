@@ -199,4 +199,3 @@ def test_the_second_part_takes_only_what_the_first_one_gives() -> None:
         pipe.set_outputs(out)
     with pytest.raises(RuntimeError, match="the inputs must be the outputs of _jpeg_scan"):
         pipe.run()
-

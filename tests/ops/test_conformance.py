@@ -134,7 +134,7 @@ COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
 
 
 # Operators that DALI does not have.
-ADDED_OPERATORS = {"encoders.jpeg"}
+ADDED_OPERATORS = {"encoders.jpeg", "encoders.png", "encoders.webp"}
 
 
 def added(name: str) -> set[str]:

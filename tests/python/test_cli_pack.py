@@ -142,9 +142,9 @@ def test_files_that_cannot_be_read(root: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_damage_on_the_disk(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.cli import pack as module
+    from headrace._pack import shards as module
 
-    check = module._check
+    check = module.check
 
     def damaged(path: str, expected: list[tuple[str, int]]) -> None:
         data = bytearray(Path(path).read_bytes())
@@ -152,24 +152,24 @@ def test_damage_on_the_disk(root: Path, tmp_path: Path, monkeypatch: pytest.Monk
         Path(path).write_bytes(data)
         check(path, expected)
 
-    monkeypatch.setattr(module, "_check", damaged)
+    monkeypatch.setattr(module, "check", damaged)
     assert pack(root, tmp_path) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["pack.json"]
 
 
 INTERRUPTED = """
 import signal
-from headrace.cli import pack
-components, done = pack._components, 0
+from headrace._pack import shards
+components, done = shards.components, 0
 
-def counts(picture, data):
+def counts(*arguments):
     global done
     done += 1
     if done == 150:  # within the second shard
         signal.raise_signal(signal.SIGINT)
-    return components(picture, data)
+    return components(*arguments)
 
-pack._components = counts
+shards.components = counts
 """
 
 

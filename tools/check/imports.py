@@ -27,6 +27,7 @@ _conditionals _external external_source pickling
 _pipeline
 pipeline
 fn ops
+_pack
 auto_aug
 plugin plugin_manager sysconfig
 torch

@@ -101,6 +101,8 @@ CALLS = {
     "equalize": "result = fn.equalize(picture)",
     "erase": "result = fn.erase(picture, anchor=[40, 40], shape=[60, 80], axis_names='HW', fill_value=128)",
     "encoders.jpeg": "result = fn.encoders.jpeg(picture, quality=90)",
+    "encoders.png": "result = fn.encoders.png(picture)",
+    "encoders.webp": "result = fn.encoders.webp(picture, quality=80)",
     "experimental.erode": "result = fn.experimental.erode(picture, mask_size=[7, 7])",
     "experimental.readers.video": "video, label = fn.experimental.readers.video(\n"
     "    file_root='clips', sequence_length=4, stride=2, pad_mode='edge')",

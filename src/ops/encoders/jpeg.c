@@ -4,6 +4,7 @@
 #include "ops/encoders/jpeg.h"
 
 #include "headrace/operator.h"
+#include "ops/encoders/encode.h"
 
 const hr_arg_def hr_jpeg_arg_defs[] = {
     HR_ARG(hr_jpeg_args, quality, INT, HR_ARG_PER_SAMPLE, "75",
@@ -28,26 +29,18 @@ hr_status hr_jpeg_take(const hr_op_call *c, hr_jpeg_pixels *image, hr_jpeg_encod
 {
     const hr_jpeg_args *a = c->args;
     const hr_tensor *in = &c->in[0];
-    const int64_t *extent = in->shape.extent;
-    const int64_t channels = in->shape.ndim == 3 ? extent[2] : 1;
-    hr_layout layout;
+    hr_encode_image size;
 
-    HR_TRY(hr_layout_match("HWC|HW", &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8)
         return hr_fail(error, HR_STATUS_ERROR, "the input is %s; it must be UINT8",
                        hr_dtype_name(in->dtype));
-    if (channels != 1 && channels != 3)
+    HR_TRY(hr_encode_take(in, HR_JPEG_SIDE_MAX, &size, error));
+    if (size.channels != 1 && size.channels != 3)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input has %lld channels; it must have 3 (red, green and blue) or 1 "
                        "(grey)",
-                       (long long)channels);
-    if (extent[0] < 1 || extent[1] < 1 || extent[0] > HR_JPEG_SIDE_MAX ||
-        extent[1] > HR_JPEG_SIDE_MAX)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the image has %lld x %lld pixels (height x width); a JPEG file has 1 to %d "
-                       "of each",
-                       (long long)extent[0], (long long)extent[1], HR_JPEG_SIDE_MAX);
-    *image = (hr_jpeg_pixels){in->data, (int32_t)extent[0], (int32_t)extent[1], (int32_t)channels};
+                       (long long)size.channels);
+    *image = (hr_jpeg_pixels){in->data, size.height, size.width, (int32_t)size.channels};
     *how = (hr_jpeg_encoding){.quality = a->quality,
                               .h = a->subsampling[2] == '2' ? 2 : 1,
                               .v = a->subsampling[4] == '0' ? 2 : 1,
