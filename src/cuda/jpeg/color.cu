@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(THREADS)
     const hr_jpeg_device_image *image = &b.images[i];
     const uint8_t *planes = b.planes + (size_t)(b.work[i].block - b.work[b.from].block) * 64;
     uint32_t first = (uint32_t)tile * GROUPS, row = groups_in_row(image);
-    if (image->planes == 1)
+    if (image->planes == 1 || image->channels == 1)
         grey_groups(image, planes, first, row);
     else if (image->h == 1 && image->v == 1)
         color_groups<1, 1>(image, planes, first, row);

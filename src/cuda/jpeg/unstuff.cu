@@ -158,6 +158,8 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, const uint8_t 
     segment->end = segment->least = segment->most = end - (8 - segment->bits) % 8;
     if (segment->kind != HR_JPEG_DEVICE_LAST) {
         segment->least -= segment->kind == HR_JPEG_DEVICE_RESTART ? min(end, 7u) : 0;
+        if (segment->kind == HR_JPEG_DEVICE_PART)
+            segment->least = segment->bit;
         return stop == NONE;
     }
     uint32_t next = stop == NONE ? segment->raw_end : stop;

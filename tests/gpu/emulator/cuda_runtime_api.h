@@ -104,6 +104,10 @@ static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shi
 {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
+static inline int __popcll(uint64_t v)
+{
+    return __builtin_popcountll(v);
+}
 static inline int __popc(uint32_t v)
 {
     return __builtin_popcount(v);
@@ -128,6 +132,12 @@ static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 
 void __syncthreads();
 int __syncthreads_count(int predicate);
+// Only in blocks of one warp, of which all threads take part.
+static inline void __syncwarp()
+{
+    __syncthreads();
+}
+uint32_t __ballot_sync(uint32_t mask, int predicate);
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel);
 
 #define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
