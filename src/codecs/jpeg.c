@@ -393,9 +393,8 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
     if (!r)
         return HR_STATUS_NO_MEMORY;
     source s = source_of(bytes, size, info, c);
-    *r = (indexed_reader){.left = request->window.h,
-                          .cache = s.progressive ? NULL : s.cache,
-                          .arena = c->arena};
+    *r = (indexed_reader){
+        .left = request->window.h, .cache = s.progressive ? NULL : s.cache, .arena = c->arena};
     if (r->cache)
         HR_TRY(index_find(&r->index, &r->key, &s, c->arena, error));
     *reader = r;

@@ -394,7 +394,7 @@ static void try_progressive(queue *q)
     for (int i = 0; i < rounds(600); i++) {
         files_kind kind;
         size_t size;
-        uint8_t *file = progressive_file(i, i % 10 == 0 ? 300 : 90, &kind, &size);
+        uint8_t *file = progressive_file(i, i % 4 == 0 ? 300 : 90, &kind, &size);
         add_file(q, file, size, !kind.rgb);
     }
     flush(q);
@@ -461,15 +461,35 @@ static void try_damage(queue *q, const uint8_t *sample, size_t sample_size)
     q->damaged = false;
 }
 
+/* Changes bits of one of the scans, which are found by their markers. */
+static void damage_scan(uint8_t *file, size_t size)
+{
+    size_t scan = find_scan(file, size), end;
+    for (int skip = (int)(help_random() % 12);; skip--) {
+        end = scan;
+        while (end + 1 < size && (file[end] != 0xFF || file[end + 1] == 0))
+            end++;
+        size_t next = end + find_scan(file + end, size - end);
+        if (skip == 0 || next + 1 >= size)
+            break;
+        scan = next;
+    }
+    for (int i = help_between(1, 3); i > 0 && end > scan; i--)
+        file[scan + help_random() % (end - scan)] ^= (uint8_t)(1u << help_random() % 8);
+}
+
 static void damage_progressive(queue *q)
 {
     q->damaged = true;
     for (int i = 0; i < rounds(600); i++) {
         files_kind kind;
         size_t size;
-        uint8_t *file = progressive_file(i, i % 10 == 0 ? 300 : 90, &kind, &size);
+        uint8_t *file = progressive_file(i % 2 ? 3 * i : i, i % 4 ? 90 : 250, &kind, &size);
         size_t scan = help_random() % 8 == 0 ? 0 : find_scan(file, size);
-        damage(file, &size, scan);
+        if (i % 3 == 0)
+            damage(file, &size, scan);
+        else
+            damage_scan(file, size);
         add_file(q, file, size, 0);
     }
     flush(q);

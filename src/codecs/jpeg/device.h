@@ -59,11 +59,11 @@ typedef struct hr_jpeg_device_entry {
 /* A scan of a progressive file. Its blocks are those of all its MCUs, in order; in a scan of one
  * component, an MCU is a block. */
 typedef struct hr_jpeg_device_pass {
-    int32_t components, component;   /* all, or one and its index */
+    int32_t components, component;    /* all, or one and its index */
     int32_t first, last, low, refine; /* as in hr_jpeg_pass */
-    uint32_t across;                 /* MCUs in a row */
-    uint32_t mcu;                    /* MCUs of the scans before it in the file */
-    uint8_t table[3][16 + 256];      /* of each component: counts of codes by length, symbols */
+    uint32_t across;                  /* MCUs in a row */
+    uint32_t mcu;                     /* MCUs of the scans before it in the file */
+    uint8_t table[3][16 + 256];       /* of each component: counts of codes by length, symbols */
 } hr_jpeg_device_pass;
 
 /* Plain data; pointers are device addresses, except `raw` of bytes to copy. */
@@ -93,13 +93,13 @@ typedef struct hr_jpeg_device_image {
     uint32_t strips, scan_size; /* of all segments; bytes with all padding */
     const uint8_t *raw;         /* the file from its first needed byte on */
     uint32_t raw_size;          /* bytes in host memory to copy to the device; 0: none */
-    hr_jpeg_device_segment *segments;         /* and one more, whose `first` is `subs` */
-    const hr_jpeg_device_pass *passes;        /* of a progressive file, or NULL */
-    uint32_t notes;                           /* entries that its segments may add */
+    hr_jpeg_device_segment *segments;          /* and one more, whose `first` is `subs` */
+    const hr_jpeg_device_pass *passes;         /* of a progressive file, or NULL */
+    uint32_t notes;                            /* entries that its segments may add */
     uint32_t level[HR_JPEG_DEVICE_LEVELS + 1]; /* first segment of each level */
-    uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
-    uint16_t quant[3][64];                    /* of each component, in zigzag order */
-    uint8_t dc_table[3][16 + 16];             /* counts of codes by length, symbols */
+    uint8_t dc[3], ac[3], dc_count, ac_count;  /* table of each component; tables */
+    uint16_t quant[3][64];                     /* of each component, in zigzag order */
+    uint8_t dc_table[3][16 + 16];              /* counts of codes by length, symbols */
     uint8_t ac_table[3][16 + 256];
 } hr_jpeg_device_image;
 

@@ -197,9 +197,9 @@ static bool cut_entries(hr_jpeg_cutter *s, const passes *all, const pass *p,
         begin_segment(s, all, p, mcu, last ? p->needed : e[i].mcu - p->mcu);
         memcpy(s->segment->dc, dc, sizeof dc);
         s->segment->bit = bit;
-        s->segment->kind = !last                   ? HR_JPEG_DEVICE_CUT
+        s->segment->kind = !last                 ? HR_JPEG_DEVICE_CUT
                            : p->needed < p->mcus ? HR_JPEG_DEVICE_PART
-                                                   : HR_JPEG_DEVICE_RESTART;
+                                                 : HR_JPEG_DEVICE_RESTART;
         s->segment->bits = last ? 0 : e[i].bit % 8;
         if (!add_segment(s, p, from, to))
             return false;
@@ -231,8 +231,8 @@ static hr_status stage_passes(hr_jpeg_cutter *s, const passes *all, hr_staging *
                               hr_error *error)
 {
     hr_staged staged;
-    HR_TRY(staging->alloc(staging, (size_t)all->count * sizeof(hr_jpeg_device_pass), &staged,
-                          error));
+    HR_TRY(
+        staging->alloc(staging, (size_t)all->count * sizeof(hr_jpeg_device_pass), &staged, error));
     hr_jpeg_device_pass *to = staged.host;
     for (int32_t n = 0; n < all->count; n++, to++) {
         const pass *p = &all->pass[n];
@@ -270,8 +270,8 @@ hr_status hr__jpeg_cut_passes(hr_jpeg_cutter *s, hr_jpeg_markers *m, const hr_jp
     for (int32_t level = 0; level < HR_JPEG_DEVICE_LEVELS; level++) {
         for (int32_t n = 0; n < all.count; n++) {
             const pass *p = &all.pass[n];
-            if (p->level == level && !(p->restart > 0 ? cut_restarts(s, &all, p)
-                                                      : cut_entries(s, &all, p, index)))
+            if (p->level == level &&
+                !(p->restart > 0 ? cut_restarts(s, &all, p) : cut_entries(s, &all, p, index)))
                 return HR_STATUS_NOT_FUSABLE;
         }
         s->out->level[level + 1] =

@@ -6,6 +6,7 @@
 // shared out: a lane has two coefficients of the block and finds their correction bits. Without an
 // index or restart markers, a scan is a single chain.
 #include "cuda/jpeg/decode.cuh"
+#include "cuda/jpeg/scan.cuh"
 
 namespace
 {
@@ -14,10 +15,12 @@ constexpr uint32_t WARP = 32, ALL = ~0u;
 constexpr uint32_t FAST_BITS = 10, FAST_SIZE = 1 << FAST_BITS;
 constexpr uint32_t NOTE_BITS = 8 * HR_JPEG_DEVICE_NOTE;
 constexpr int32_t DC_MOST = 1 << 27; // as in coefs.cu
-constexpr uint32_t NOWHERE = UINT32_MAX;
+constexpr uint32_t NOWHERE = UINT32_MAX, RUN_MOST = 15;
 
-// A Huffman table. An entry of `fast` is a symbol and, << 8, the bits of its code; 0: a longer or
-// invalid code.
+// A Huffman table. An entry of `fast` is a symbol and, << 8, the bits of its code, 0 for a longer or
+// invalid one. In the table of an AC refinement, the usual symbols, which have a run and 0 or 1
+// bits, are stored as *steps* instead, and the others are marked as RARE. A step: bits of code and
+// value; << 5, bits of the value; << 8, the run.
 struct table {
     uint16_t fast[FAST_SIZE];
     uint32_t limit[17]; // the first 16-bit window above the codes of a length
@@ -25,7 +28,16 @@ struct table {
     uint8_t symbols[256];
 };
 
-__device__ void build_table(table *t, const uint8_t *definition)
+constexpr uint32_t RARE = 0x8000, NO_CODE = 0x7FFF;
+
+__device__ __forceinline__ uint32_t step_of(uint32_t length, uint32_t symbol)
+{
+    uint32_t size = symbol & 15, run = symbol >> 4;
+    bool usual = size == 1 || (size == 0 && run == 15);
+    return usual ? run << 8 | size << 5 | (length + size) : RARE | length << 8 | symbol;
+}
+
+__device__ void build_table(table *t, const uint8_t *definition, bool steps)
 {
     if (threadIdx.x == 0) {
         uint32_t code = 0;
@@ -44,88 +56,95 @@ __device__ void build_table(table *t, const uint8_t *definition)
         uint32_t top = i << (16 - FAST_BITS), length = 1;
         while (length <= FAST_BITS && top >= t->limit[length])
             length++;
-        uint32_t at = length <= FAST_BITS ? (top >> (16 - length)) + (uint32_t)t->offset[length] : 0;
-        t->fast[i] = length <= FAST_BITS ? (uint16_t)(length << 8 | t->symbols[at & 255]) : 0;
+        bool there = length <= FAST_BITS;
+        uint32_t at = there ? (top >> (16 - length)) + (uint32_t)t->offset[length] : 0;
+        uint32_t symbol = t->symbols[at & 255], none = steps ? RARE : 0;
+        t->fast[i] =
+            (uint16_t)(!there ? none : steps ? step_of(length, symbol) : length << 8 | symbol);
     }
     __syncwarp();
-}
-
-__device__ __forceinline__ uint32_t swap_bytes(uint32_t v)
-{
-    return __byte_perm(v, 0, 0x0123);
 }
 
 // The bits of a segment; behind its padding, there are zeros.
 struct reader {
     const uint32_t *words;
-    uint32_t next, stop; // word after `ahead`; the first one that must not be read
-    uint32_t ahead;      // loaded before it is needed
-    uint32_t held, bit;  // bits in the window; position of the first
-    uint64_t window;     // the next bit on top
+    uint32_t next, stop; // the word after `later`; the first one that must not be read
+    uint32_t a, b, later; // words; the last one as loaded, long before it is needed
+    uint32_t base, used; // position of a; bits of it that are used, less than 32
 
     __device__ __forceinline__ uint32_t word(uint32_t i) const
     {
-        return i < stop ? swap_bytes(__ldg(words + i)) : 0;
-    }
-
-    // At least 33 bits from here on.
-    __device__ __forceinline__ void refill()
-    {
-        if (held > 32)
-            return;
-        window |= (uint64_t)ahead << (32 - held);
-        held += 32;
-        ahead = word(next++);
+        return i < stop ? __ldg(words + i) : 0;
     }
 
     __device__ __forceinline__ void open(const uint32_t *scan, uint32_t at, uint32_t end)
     {
         words = scan;
         stop = (end / 8 + 3) / 4 + HR_JPEG_DEVICE_PAD / 4;
-        bit = at;
-        next = at / 32 + 2;
-        held = 32 - at % 32;
-        window = (uint64_t)word(at / 32) << 32 << at % 32;
-        ahead = word(at / 32 + 1);
-        refill();
+        base = at & ~31u;
+        used = at & 31;
+        next = at / 32 + 3;
+        a = hr_jpeg_swap(word(next - 3));
+        b = hr_jpeg_swap(word(next - 2));
+        later = word(next - 1);
     }
 
-    // n <= 32
+    __device__ __forceinline__ uint32_t bit() const
+    {
+        return base + used;
+    }
+
+    // The next 32 bits: enough for a code and its value.
+    __device__ __forceinline__ uint32_t top() const
+    {
+        return __funnelshift_l(b, a, used);
+    }
+
     __device__ __forceinline__ void skip(uint32_t n)
     {
-        window <<= n;
-        held -= n;
-        bit += n;
+        used += n;
+#pragma unroll 1
+        while (used >= 32) {
+            used -= 32;
+            base += 32;
+            a = b;
+            b = hr_jpeg_swap(later);
+            later = word(next++);
+        }
     }
 
-    // n <= 16
+    // n < 32
     __device__ __forceinline__ uint32_t take(uint32_t n)
     {
-        uint32_t v = (uint32_t)(window >> 32) >> 1 >> (31 - n);
+        uint32_t v = top() >> 1 >> (31 - n);
         skip(n);
         return v;
     }
 
     __device__ __forceinline__ bool bit_at(uint32_t at) const
     {
-        return word(at / 32) >> (31 - at % 32) & 1;
+        return hr_jpeg_swap(word(at / 32)) >> (31 - at % 32) & 1;
     }
 
-    // Skips a code and returns its symbol; 256: there is no such code. 33 bits suffice for a code
-    // and its value.
+    // A code that is not in the fast table, with its bits << 8; NO_CODE: there is no such code.
+    __device__ __forceinline__ uint32_t find(const table *t) const
+    {
+        uint32_t window = top() >> 16, length = FAST_BITS + 1;
+        while (length <= 16 && window >= t->limit[length])
+            length++;
+        if (length > 16)
+            return NO_CODE;
+        uint32_t at = (window >> (16 - length)) + (uint32_t)t->offset[length];
+        return length << 8 | t->symbols[at & 255];
+    }
+
+    // Skips a code and returns its symbol, or NO_CODE.
     __device__ __forceinline__ uint32_t symbol(const table *t)
     {
-        refill();
-        uint32_t top = (uint32_t)(window >> 48), e = t->fast[top >> (16 - FAST_BITS)];
-        if (e == 0) {
-            uint32_t length = FAST_BITS + 1;
-            while (length <= 16 && top >= t->limit[length])
-                length++;
-            if (length > 16)
-                return 256;
-            e = length << 8 |
-                t->symbols[((top >> (16 - length)) + (uint32_t)t->offset[length]) & 255];
-        }
+        uint32_t e = t->fast[top() >> (32 - FAST_BITS)];
+        e = e != 0 ? e : find(t);
+        if (e == NO_CODE)
+            return e;
         skip(e >> 8);
         return e & 255;
     }
@@ -135,11 +154,6 @@ struct reader {
 __device__ __forceinline__ int32_t extend(uint32_t bits, uint32_t size)
 {
     return (int32_t)bits - (size > 0 && bits >> (size - 1) == 0 ? (1 << size) - 1 : 0);
-}
-
-__device__ __forceinline__ uint64_t below(uint32_t n)
-{
-    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
 }
 
 // Blocks of a component in memory: those of all MCUs down to the window's last.
@@ -154,9 +168,10 @@ struct decoder {
     const hr_jpeg_device_segment *segment;
     const hr_jpeg_device_pass *pass;
     const table *tables;
-    uint8_t *places; // see refine_block
+    uint16_t *places;                    // see read_steps
+    hr_jpeg_address fast_at, places_at; // of the first table's `fast`, and of `places`
     reader r;
-    plane planes[3];
+    const plane *planes;
     uint32_t due; // bit from which on an entry is noted
     bool bad;
 
@@ -169,12 +184,12 @@ struct decoder {
     // Called where an MCU begins.
     __device__ __forceinline__ void note(uint32_t mcu, int32_t a, int32_t b, int32_t c)
     {
-        if (r.bit < due)
+        if (r.bit() < due)
             return;
-        uint32_t slot = (r.bit - segment->bit) / NOTE_BITS - 1;
+        uint32_t slot = (r.bit() - segment->bit) / NOTE_BITS - 1;
         due = segment->bit + (slot + 2) * NOTE_BITS;
         if (slot < segment->notes && threadIdx.x == 0) {
-            hr_jpeg_device_entry e = {r.bit, pass->mcu + mcu, {a, b, c}};
+            hr_jpeg_device_entry e = {r.bit(), pass->mcu + mcu, {a, b, c}};
             image->entries[segment->note + slot] = e;
         }
     }
@@ -206,7 +221,7 @@ struct decoder {
                 int c;
                 int16_t *to = block_of(y, x, i, &c);
                 uint32_t size = r.symbol(&tables[pass->components == 1 ? 0 : c]);
-                bad |= size > 15;
+                bad |= size > 15; // NO_CODE
                 size &= 15;
                 int32_t v = extend(r.take(size), size);
                 dc[0] += c == 0 ? v : 0;
@@ -236,7 +251,7 @@ struct decoder {
             if (r.bit_at(segment->bit + i))
                 *to |= (int16_t)(1 << pass->low);
         }
-        r.bit += count;
+        r.open(r.words, segment->bit + count, segment->end);
     }
 
     // ---- AC: the lane has coefficients `lane` and `lane` + 32 ----
@@ -256,7 +271,7 @@ struct decoder {
         uint32_t ended = 0;
         while (k < end && ended == 0 && !bad) {
             uint32_t s = r.symbol(&tables[0]), size = s & 15;
-            bad |= s > 255;
+            bad |= s == NO_CODE;
             ended = run_of(s);
             if (ended > 0)
                 break;
@@ -291,40 +306,79 @@ struct decoder {
         }
     }
 
-    // A coefficient that was nonzero before: its number among these, and its correction bit.
+    // A coefficient that was nonzero before: how many of these are before it in the band, and the
+    // position of the correction bit of the first one.
     struct known {
         bool is;
-        uint32_t before, bit;
+        uint32_t before, first;
 
-        __device__ __forceinline__ known(uint64_t old, uint32_t at)
-            : is(old >> at & 1), before((uint32_t)__popcll(old & below(at))), bit(NOWHERE)
+        // Those from number `from` on have bits from position `bit` on, until the next call.
+        __device__ __forceinline__ void assign(uint32_t from, uint32_t bit)
         {
+            first = before >= from ? bit - from : first;
         }
 
-        // Those from number `from` to `to` (exclusive) have bits from position `first` on.
-        __device__ __forceinline__ void assign(uint32_t from, uint32_t to, uint32_t first)
+        __device__ __forceinline__ bool corrected(const reader &r) const
         {
-            bit = is && before >= from && before < to ? first + before - from : bit;
-        }
-
-        __device__ __forceinline__ int32_t correct(const reader &r, int32_t v, int32_t one) const
-        {
-            if (bit == NOWHERE || !r.bit_at(bit))
-                return v;
-            return v + (v < 0 ? -one : one);
+            return is && r.bit_at(first + before);
         }
     };
 
-    // Skips the correction bits of a symbol.
-    __device__ __forceinline__ void skip_corrections(uint32_t n)
-    {
-        if (n > 32) {
-            r.refill();
-            r.skip(32);
-            n -= 32;
+    // The decoding of a block up to its last symbol.
+    struct walk {
+        known low, high;
+        uint32_t corrections; // bits so far
+        int32_t fresh_low, fresh_high;
+        uint32_t ended; // blocks in an EOB run, this one included
+
+        __device__ __forceinline__ void assign(uint32_t bit)
+        {
+            low.assign(corrections, bit);
+            high.assign(corrections, bit);
         }
-        r.refill();
-        r.skip(n);
+    };
+
+    // A symbol that is not a step, or has a long code: makes it one, or begins an EOB run.
+    __device__ __forceinline__ uint32_t rare_step(uint32_t e, uint32_t *ended)
+    {
+        e = e == RARE ? r.find(&tables[0]) : e & ~RARE;
+        uint32_t length = e >> 8, symbol = e & 255, size = symbol & 15;
+        bad |= e == NO_CODE || size > 1;
+        if (size == 0 && symbol < 0xF0 && !bad) {
+            r.skip(length);
+            *ended = run_of(symbol);
+        }
+        return step_of(length, symbol);
+    }
+
+    // places[n]: the n-th coefficient of the band that was zero and, << 8, how many before it were
+    // not. Behind the last one, the end of the band.
+    __device__ __forceinline__ void read_steps(walk *w, uint32_t end)
+    {
+        uint32_t at = 0, n = 0, lane = threadIdx.x;
+        while (at != end) {
+            uint32_t top = r.top(), e = hr_jpeg_load16(fast_at + 2 * (top >> (32 - FAST_BITS)));
+            if (e & RARE) {
+                e = rare_step(e, &w->ended);
+                if (bad || w->ended > 0)
+                    return;
+            }
+            n += e >> 8;
+            uint32_t place = hr_jpeg_load16(places_at + 2 * n++), bits = e & 31;
+            at = place & 255;
+            int32_t v = (int32_t)(top << (bits - 1)) < 0 ? 1 : -1;
+            bool fresh = e & 32;
+            if (fresh && at == end) {
+                bad = true;
+                return;
+            }
+            w->fresh_low = fresh && at == lane ? v : w->fresh_low;
+            w->fresh_high = fresh && at == lane + WARP ? v : w->fresh_high;
+            w->assign(r.bit() + bits);
+            r.skip(bits + (place >> 8) - w->corrections);
+            w->corrections = place >> 8;
+            at = at + 1 == end ? end : at;
+        }
     }
 
     // `low`, `high`: the lane's coefficients. `ended`: blocks left in an EOB run, this one
@@ -333,55 +387,44 @@ struct decoder {
                                                      uint32_t ended)
     {
         uint32_t lane = threadIdx.x, first = (uint32_t)pass->first, end = (uint32_t)pass->last + 1;
-        uint64_t band = below(end) & ~below(first);
-        uint64_t old = __ballot_sync(ALL, low != 0), old_high = __ballot_sync(ALL, high != 0);
-        old = (old | old_high << 32) & band;
-        uint64_t zeros = band & ~old;
-        uint32_t count = (uint32_t)__popcll(zeros), all = (uint32_t)__popcll(old);
-        known a(old, lane), b(old, lane + WARP);
-        // places[n]: of the n-th coefficient that was zero
-        if (zeros >> lane & 1)
-            places[__popcll(zeros & below(lane))] = (uint8_t)lane;
-        if (zeros >> (lane + WARP) & 1)
-            places[__popcll(zeros & below(lane + WARP))] = (uint8_t)(lane + WARP);
-        __syncwarp();
+        bool in_low = lane >= first && lane < end;
+        bool in_high = lane + WARP >= first && lane + WARP < end;
+        walk w;
+        w.low.is = in_low && low != 0;
+        w.high.is = in_high && high != 0;
+        uint32_t old = __ballot_sync(ALL, w.low.is), old_high = __ballot_sync(ALL, w.high.is);
+        uint32_t below = (1u << lane) - 1, lows = (uint32_t)__popc(old);
+        uint32_t all = lows + (uint32_t)__popc(old_high), zeros = end - first - all;
+        w.low.before = (uint32_t)__popc(old & below);
+        w.high.before = lows + (uint32_t)__popc(old_high & below);
+        w.low.first = w.high.first = w.corrections = 0;
+        w.fresh_low = w.fresh_high = 0;
+        w.ended = ended;
+        if (ended == 0) {
+            if (in_low && low == 0)
+                places[lane - first - w.low.before] = (uint16_t)(w.low.before << 8 | lane);
+            if (in_high && high == 0)
+                places[lane + WARP - first - w.high.before] =
+                    (uint16_t)(w.high.before << 8 | (lane + WARP));
+            if (lane <= RUN_MOST)
+                places[zeros + lane] = (uint16_t)(all << 8 | end);
+            __syncwarp();
+            read_steps(&w, end);
+            __syncwarp(); // before the next block changes `places`
+        }
+        if (w.ended > 0) {
+            w.assign(r.bit());
+            r.skip(all - w.corrections);
+            w.ended--;
+        }
         int32_t one = 1 << pass->low;
-        // the next coefficient; how many before it were zero, and how many were not
-        uint32_t k = first, passed = 0, corrected = 0;
-        int32_t fresh_low = 0, fresh_high = 0;
-        while (ended == 0 && k < end && !bad) {
-            uint32_t s = r.symbol(&tables[0]), size = s & 15;
-            ended = run_of(s);
-            bad |= s > 255 || size > 1;
-            if (ended > 0 || bad)
-                break;
-            int32_t v = r.take(size) ? one : -one;
-            uint32_t n = passed + (s >> 4), at = n < count ? places[n] : end;
-            uint32_t corrections = at - first - min(n, count);
-            a.assign(corrected, corrections, r.bit);
-            b.assign(corrected, corrections, r.bit);
-            skip_corrections(corrections - corrected);
-            bad |= size > 0 && at == end;
-            fresh_low = size > 0 && at == lane ? v : fresh_low;
-            fresh_high = size > 0 && at == lane + WARP ? v : fresh_high;
-            corrected = corrections;
-            passed = n + 1;
-            k = at + 1;
-        }
-        if (ended > 0) {
-            a.assign(corrected, all, r.bit);
-            b.assign(corrected, all, r.bit);
-            skip_corrections(all - corrected);
-            ended--;
-        }
-        low = fresh_low != 0 ? fresh_low : a.correct(r, low, one);
-        high = fresh_high != 0 ? fresh_high : b.correct(r, high, one);
-        if (fresh_low != 0 || a.bit != NOWHERE)
-            to[lane] = (int16_t)low;
-        if (fresh_high != 0 || b.bit != NOWHERE)
-            to[lane + WARP] = (int16_t)high;
-        __syncwarp(); // before the next block changes `places`
-        return ended;
+        bool low_moves = w.low.corrected(r), high_moves = w.high.corrected(r);
+        if (low_moves || w.fresh_low != 0)
+            to[lane] = (int16_t)(low_moves ? low + (low < 0 ? -one : one) : w.fresh_low * one);
+        if (high_moves || w.fresh_high != 0)
+            to[lane + WARP] =
+                (int16_t)(high_moves ? high + (high < 0 ? -one : one) : w.fresh_high * one);
+        return w.ended;
     }
 
     __device__ void ac_refine()
@@ -419,7 +462,7 @@ struct decoder {
             ac_refine();
         else
             ac_first();
-        return !bad && r.bit >= segment->least && r.bit <= segment->most;
+        return !bad && r.bit() >= segment->least && r.bit() <= segment->most;
     }
 };
 
@@ -438,7 +481,8 @@ __global__ void __launch_bounds__(WARP)
     decode(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
 {
     __shared__ table tables[3];
-    __shared__ uint8_t places[64];
+    __shared__ plane planes[3];
+    __shared__ uint16_t places[64 + RUN_MOST + 1];
     int tile;
     uint32_t i = b.from + (uint32_t)tiles::find(share, &tile);
     const hr_jpeg_device_image *image = &b.images[i];
@@ -447,14 +491,19 @@ __global__ void __launch_bounds__(WARP)
     d.segment = &image->segments[image->level[b.level] + (uint32_t)tile];
     d.pass = &image->passes[d.segment->pass];
     d.tables = tables;
+    d.planes = planes;
     d.places = places;
+    d.fast_at = hr_jpeg_address_of(tables[0].fast);
+    d.places_at = hr_jpeg_address_of(places);
     d.bad = false;
     d.due = image->entries && d.segment->notes > 0 ? d.segment->bit + NOTE_BITS : NOWHERE;
     for (uint32_t k = threadIdx.x; image->entries && k < d.segment->notes; k += WARP)
         image->entries[d.segment->note + k].mcu = HR_JPEG_DEVICE_NOWHERE;
     for (int k = 0; k < d.pass->components; k++)
-        build_table(&tables[k], d.pass->table[k]);
-    find_planes(d.planes, image, b.coefs + (size_t)(b.work[i].block - b.work[b.from].block) * 64);
+        build_table(&tables[k], d.pass->table[k], d.pass->first > 0 && d.pass->refine);
+    if (threadIdx.x == 0)
+        find_planes(planes, image, b.coefs + (size_t)(b.work[i].block - b.work[b.from].block) * 64);
+    __syncwarp();
     d.r.open(image->scan, d.segment->bit, d.segment->end);
     if (d.run() && threadIdx.x == 0)
         atomicAdd(&b.done[i], 1u);

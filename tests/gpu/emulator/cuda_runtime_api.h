@@ -104,10 +104,6 @@ static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shi
 {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
-static inline int __popcll(uint64_t v)
-{
-    return __builtin_popcountll(v);
-}
 static inline int __popc(uint32_t v)
 {
     return __builtin_popcount(v);
