@@ -12,6 +12,7 @@ namespace
 {
 
 constexpr int THREADS = 128;
+constexpr int SUMMING = 512; // threads of *predict*, which has one thread block per image
 constexpr int SLOT = 9; // units of 16 bytes: 8 for a block, and one against bank conflicts
 constexpr int32_t DC_MOST = 1 << 27; // a larger DC value is damage; the CPU allows twice as much
 
@@ -271,7 +272,7 @@ __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t
 {
     const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
     uint32_t first = segment->bit / 8;
-    for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += THREADS) {
+    for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += SUMMING) {
         hr_jpeg_device_entry *p = entry_of(image, sub);
         if (!p || p->mcu == HR_JPEG_DEVICE_NOWHERE)
             continue;
@@ -287,7 +288,7 @@ __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t
 __device__ void finish_notes(const hr_jpeg_device_image *image, const uint32_t *strips)
 {
     const hr_jpeg_device_segment *segments = image->segments;
-    for (uint32_t i = threadIdx.x; i < image->notes; i += THREADS) {
+    for (uint32_t i = threadIdx.x; i < image->notes; i += SUMMING) {
         hr_jpeg_device_entry *p = &image->entries[i];
         if (p->mcu == HR_JPEG_DEVICE_NOWHERE)
             continue;
@@ -302,9 +303,9 @@ __device__ void finish_notes(const hr_jpeg_device_image *image, const uint32_t *
 
 // Sums the DC differences before each subsequence, one thread block per image. Overflow is always
 // detected: a subsequence adds less than 2^26, and sums beyond DC_MOST are damage.
-__global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
+__global__ void __launch_bounds__(SUMMING) predict(hr_jpeg_batch b)
 {
-    __shared__ uint32_t sums[3][THREADS];
+    __shared__ uint32_t sums[3][SUMMING];
     uint32_t i = b.from + blockIdx.x, t = threadIdx.x;
     const hr_jpeg_device_image *image = &b.images[i];
     uint32_t sum[3] = {0, 0, 0};
@@ -317,14 +318,14 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
             finish_notes(image, b.strips + b.work[i].strip);
         return;
     }
-    for (uint32_t base = 0; base < image->subs; base += THREADS) {
+    for (uint32_t base = 0; base < image->subs; base += SUMMING) {
         uint32_t sub = base + t, own[3] = {0, 0, 0};
         for (int k = 0; k < 3; k++) {
             own[k] = sub < image->subs ? (uint32_t)all[3 * (size_t)sub + k] : 0;
             sums[k][t] = own[k];
         }
         __syncthreads();
-        for (uint32_t d = 1; d < THREADS; d *= 2) {
+        for (uint32_t d = 1; d < SUMMING; d *= 2) {
             uint32_t before[3];
             for (int k = 0; k < 3; k++)
                 before[k] = t >= d ? sums[k][t - d] : 0;
@@ -336,12 +337,12 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
         for (int k = 0; k < 3; k++) {
             if (sub < image->subs)
                 all[3 * (size_t)sub + k] = (int32_t)(sum[k] + sums[k][t] - own[k]);
-            sum[k] += sums[k][THREADS - 1];
+            sum[k] += sums[k][SUMMING - 1];
         }
         __syncthreads();
     }
     int32_t *predicted = b.predicted + 3 * (size_t)b.work[i].sub;
-    for (uint32_t sub = t; sub < image->subs; sub += THREADS) {
+    for (uint32_t sub = t; sub < image->subs; sub += SUMMING) {
         const hr_jpeg_device_segment *segment =
             &image->segments[hr_jpeg_range_of(image, sub).segment];
         for (int k = 0; k < 3; k++) {
@@ -368,6 +369,6 @@ cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream
         [](const hr_jpeg_device_image *image) {
             return image->passes ? 0 : HR_DIVIDE_UP(image->subs, THREADS);
         });
-    HR_CUDA_LAUNCH(predict, b->to - b->from, THREADS, stream, *b);
+    HR_CUDA_LAUNCH(predict, b->to - b->from, SUMMING, stream, *b);
     return cudaGetLastError();
 }

@@ -168,8 +168,11 @@ typedef struct hr_jpeg_range {
 HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
 {
     const hr_jpeg_device_segment *segments = image->segments;
-    uint32_t low = hr_last_at_most(0u, image->segment_count, sub,
-                                   [=](uint32_t i) { return segments[i].first; });
+    // with an index, most segments are one subsequence
+    bool direct = sub < image->segment_count && segments[sub].first == sub;
+    uint32_t low = direct ? sub
+                          : hr_last_at_most(0u, image->segment_count, sub,
+                                            [=](uint32_t i) { return segments[i].first; });
     hr_jpeg_range r;
     r.segment = low;
     r.known = sub == segments[low].first;
