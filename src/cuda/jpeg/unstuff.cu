@@ -3,7 +3,7 @@
 // Copies the bytes of scans without stuffed zeros, in two launches over groups of strips of 256
 // bytes, one per thread. Both load the strips of a group together. *count* counts their data bytes;
 // *unstuff* adds up those before each strip, and stores the data in words. A word belongs to the
-// strip in which it begins.
+// strip in which it begins. Images of a single group are counted by *unstuff*.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
@@ -107,6 +107,13 @@ __device__ uint32_t count_data(const strip &s, uint32_t *stop)
         i++;
     }
     return data;
+}
+
+// Both in a word: an entry of hr_jpeg_batch.data.
+__device__ __forceinline__ uint32_t count_strip(const strip &s)
+{
+    uint32_t stop, data = count_data(s, &stop);
+    return stop << 16 | data; // NONE becomes NO_STOP
 }
 
 // Stores the words that begin in the strip; its `data` bytes begin at byte `at` of the scan.
@@ -255,11 +262,13 @@ __global__ void __launch_bounds__(THREADS)
     group g = group_of(&b, share);
     strip s = strip_of(g);
     load_group(g, &s, &memory);
-    uint32_t stop;
-    if (g.mine) {
-        uint32_t data = count_data(s, &stop);
-        g.data[g.number] = stop << 16 | data; // NONE becomes NO_STOP
-    }
+    if (g.mine)
+        g.data[g.number] = count_strip(s);
+}
+
+HR_JPEG_HD uint32_t groups_of(const hr_jpeg_device_image *image)
+{
+    return HR_DIVIDE_UP(image->strips, THREADS);
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -290,7 +299,10 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     load_group(g, &s, &memory);
-    uint32_t own = g.mine ? g.data[g.number] : NO_STOP << 16, stop = own >> 16;
+    uint32_t own = NO_STOP << 16;
+    if (g.mine)
+        own = groups_of(g.image) == 1 ? count_strip(s) : g.data[g.number];
+    uint32_t stop = own >> 16;
     if (stop != NO_STOP)
         atomicMin(&ended, g.number);
     __syncthreads();
@@ -319,10 +331,10 @@ __global__ void __launch_bounds__(THREADS)
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    auto groups_of = [](const hr_jpeg_device_image *image) {
-        return HR_DIVIDE_UP(image->strips, THREADS);
-    };
-    hr_jpeg_launch(count, b, THREADS, stream, groups_of);
+    hr_jpeg_launch(count, b, THREADS, stream, [](const hr_jpeg_device_image *image) {
+        uint32_t groups = groups_of(image);
+        return groups > 1 ? groups : 0;
+    });
     hr_jpeg_launch(unstuff, b, THREADS, stream, groups_of);
     return cudaGetLastError();
 }
