@@ -319,6 +319,7 @@ typedef struct source {
     hr_jpeg_file file; /* or the baseline file that the cache has of it */
     hr_buffer *buffer; /* that contains its bytes, or NULL */
     hr_cache *cache;   /* of its index; NULL: it has none */
+    bool progressive;  /* only a device uses its index */
 } source;
 
 typedef struct indexed_reader {
@@ -365,7 +366,7 @@ static source source_of(const uint8_t *bytes, size_t size, const hr_image_info *
     hr_jpeg_file baseline;
     if (hr_cache_has_folder(s.cache) && find_baseline(&s, c, &baseline))
         return (source){.file = baseline, .cache = s.cache};
-    s.cache = NULL; /* progressive files have no index */
+    s.progressive = true;
     return s;
 }
 
@@ -392,7 +393,8 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
     if (!r)
         return HR_STATUS_NO_MEMORY;
     source s = source_of(bytes, size, info, c);
-    *r = (indexed_reader){.left = request->window.h, .cache = s.cache, .arena = c->arena};
+    *r = (indexed_reader){
+        .left = request->window.h, .cache = s.progressive ? NULL : s.cache, .arena = c->arena};
     if (r->cache)
         HR_TRY(index_find(&r->index, &r->key, &s, c->arena, error));
     *reader = r;

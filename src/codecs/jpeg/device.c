@@ -3,16 +3,15 @@
 /* Accepts the files that decoder.c accepts, and calls the same things damage. What requires reading
  * the entropy-coded data is left to the kernels. */
 #include "codecs/jpeg/codes.h"
-#include "codecs/jpeg/device.h"
+#include "codecs/jpeg/device_cut.h"
 
 #include "codecs/codec.h"
-#include "codecs/jpeg/index.h"
-#include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
 #include "image/coded.h"
 #include "codecs/jpeg/index_cache.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -21,16 +20,7 @@ enum {
     WHOLE_BITS = 3 * HR_JPEG_DEVICE_SUB
 };
 
-/* The state of cutting a scan. */
-typedef struct cutter {
-    const hr_jpeg_markers *m;
-    const uint8_t *bytes, *scan, *end; /* the file, its scan */
-    hr_jpeg_device_image *out;
-    hr_jpeg_device_segment *segment; /* the next one: filled before it is added */
-    int32_t row_end; /* the MCU after the row that contains the next chunk's first */
-    uint32_t blocks; /* in an MCU */
-    int32_t needed;  /* MCUs from the scan's start to the window's last */
-} cutter;
+typedef hr_jpeg_cutter cutter;
 
 /* ---- header ---- */
 
@@ -52,7 +42,6 @@ static bool take_tables(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
     for (int32_t i = 0; i < m->components; i++) {
         const hr_jpeg_component *c = &m->component[i];
         const uint8_t *dc = m->huffman[0][c->dc], *ac = m->huffman[1][c->ac];
-        const uint8_t *quant = m->quant[c->quant];
         if (!hr_jpeg_huffman_fits(dc, false) || !hr_jpeg_huffman_fits(ac, true))
             return false;
         size_t symbols = 0;
@@ -62,10 +51,18 @@ static bool take_tables(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
             return false;
         out->dc[i] = add_table(&out->dc_count, out->dc_table[0], sizeof out->dc_table[0], dc);
         out->ac[i] = add_table(&out->ac_count, out->ac_table[0], sizeof out->ac_table[0], ac);
+    }
+    return true;
+}
+
+static void take_quant(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
+{
+    for (int32_t i = 0; i < m->components; i++) {
+        const hr_jpeg_component *c = &m->component[i];
+        const uint8_t *quant = m->quant[c->quant];
         for (size_t k = 0; k < 64; k++)
             out->quant[i][k] = m->wide[c->quant] ? (uint16_t)hr_get_be16(quant + 2 * k) : quant[k];
     }
-    return true;
 }
 
 static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *request,
@@ -96,26 +93,35 @@ static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *requ
 
 /* ---- the scan ---- */
 
-/* Adds the next segment, of at most these bytes. False if they cannot hold its blocks. */
-static bool add_segment(cutter *s, const uint8_t *from, const uint8_t *to)
+bool hr__jpeg_cut_add(cutter *s, const uint8_t *from, const uint8_t *to, uint32_t subs)
 {
     hr_jpeg_device_segment *segment = s->segment;
     hr_jpeg_device_image *out = s->out;
-    uint32_t size = to > from ? (uint32_t)(to - from) : 0, bits = 8 * size;
-    if (size == 0 || segment->block_end - segment->block > bits / BLOCK_BITS ||
-        out->scan_size > UINT32_MAX / 32) /* bits are counted in 32 bits */
+    uint32_t size = to > from ? (uint32_t)(to - from) : 0;
+    if (size == 0 || out->scan_size > UINT32_MAX / 32) /* bits are counted in 32 bits */
         return false;
     segment->raw = (uint32_t)(from - s->bytes);
     segment->raw_end = (uint32_t)(to - s->bytes);
     segment->bit += 8 * out->scan_size;
     segment->first = out->subs;
     segment->strip = out->strips;
-    /* synchronising does not pay in segments not much longer than a subsequence */
-    out->subs += bits <= WHOLE_BITS ? 1 : HR_DIVIDE_UP(bits, HR_JPEG_DEVICE_SUB);
+    out->subs += subs;
     out->strips += HR_DIVIDE_UP(size, HR_JPEG_DEVICE_STRIP);
     out->scan_size += (size + 2 * ALIGN + HR_JPEG_DEVICE_PAD) / ALIGN * ALIGN;
     s->segment++;
     return true;
+}
+
+/* Adds the next segment, of at most these bytes. False if they cannot hold its blocks. */
+static bool add_segment(cutter *s, const uint8_t *from, const uint8_t *to)
+{
+    const hr_jpeg_device_segment *segment = s->segment;
+    uint32_t bits = to > from ? 8 * (uint32_t)(to - from) : 0;
+    if (segment->block_end - segment->block > bits / BLOCK_BITS)
+        return false;
+    /* synchronising does not pay in segments not much longer than a subsequence */
+    uint32_t subs = bits <= WHOLE_BITS ? 1 : HR_DIVIDE_UP(bits, HR_JPEG_DEVICE_SUB);
+    return hr__jpeg_cut_add(s, from, to, subs);
 }
 
 /* Adds the last needed segment: it extends to a marker or the end of the file. */
@@ -130,9 +136,7 @@ static bool add_last(cutter *s, const uint8_t *from)
     return true;
 }
 
-/* The first byte of the next marker. NULL if there is no marker, or if fill bytes precede a stuffed
- * zero. */
-static const uint8_t *find_marker(const uint8_t *at, const uint8_t *end, int *marker)
+const uint8_t *hr__jpeg_cut_marker(const uint8_t *at, const uint8_t *end, int *marker)
 {
     while ((at = memchr(at, 0xFF, (size_t)(end - at))) != NULL) {
         const uint8_t *next = at + 1;
@@ -158,7 +162,7 @@ static bool cut_segments(cutter *s)
                                                .block = (uint32_t)mcu * s->blocks};
         if (restart == 0 || restart >= s->needed - mcu)
             return add_last(s, from);
-        const uint8_t *end = find_marker(from, s->end, &marker);
+        const uint8_t *end = hr__jpeg_cut_marker(from, s->end, &marker);
         mcu += restart;
         s->segment->block_end = (uint32_t)mcu * s->blocks;
         if (!end || marker != MARKER_RST0 + restarts % 8 || !add_segment(s, from, end))
@@ -261,10 +265,11 @@ static hr_status take_bytes(const cutter *s, hr_jpeg_device_segment *segments, b
                             hr_staging *staging, hr_error *error)
 {
     hr_staged staged;
-    uint32_t from = segments[0].raw, size = s->segment[-1].raw_end - from;
+    uint32_t from = segments[0].raw, size = 0; /* the first one begins first */
     for (hr_jpeg_device_segment *segment = segments; segment < s->segment; segment++) {
         segment->raw -= from;
         segment->raw_end -= from;
+        size = HR_MAX(size, segment->raw_end);
     }
     s->out->raw = s->bytes + from;
     s->out->raw_size = size;
@@ -277,22 +282,26 @@ static hr_status take_bytes(const cutter *s, hr_jpeg_device_segment *segments, b
     return HR_STATUS_OK;
 }
 
-static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool pinned, hr_staging *staging,
-                          hr_error *error)
+static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, hr_staging *staging,
+                          hr_staged *segments, hr_error *error)
 {
     size_t count = count_segments(s, index);
-    hr_staged segments;
-    if (count == 0 || count > INT32_MAX || (size_t)(s->end - s->bytes) > UINT32_MAX / 16)
+    if (count == 0 || count > INT32_MAX)
         return HR_STATUS_NOT_FUSABLE;
-    HR_TRY(staging->alloc(staging, (count + 1) * sizeof *s->segment, &segments, error));
-    s->segment = segments.host;
-    if (!(index ? cut_chunks(s, index) : cut_segments(s)) || s->segment == segments.host)
-        return HR_STATUS_NOT_FUSABLE;
-    HR_TRY(take_bytes(s, segments.host, pinned, staging, error));
-    *s->segment = (hr_jpeg_device_segment){.first = s->out->subs, .strip = s->out->strips};
-    s->out->segment_count = (uint32_t)(s->segment - (hr_jpeg_device_segment *)segments.host);
-    s->out->segments = segments.device;
-    return HR_STATUS_OK;
+    HR_TRY(staging->alloc(staging, (count + 1) * sizeof *s->segment, segments, error));
+    s->segment = segments->host;
+    return (index ? cut_chunks(s, index) : cut_segments(s)) ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
+}
+
+/* What the window needs. A scan of a progressive file has to be read from its start, and another
+ * one refines all of its blocks. */
+static void take_area(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
+{
+    if (!m->progressive)
+        return;
+    out->planes = m->components;
+    out->left = out->top = 0;
+    out->right = out->across;
 }
 
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_image_info *info,
@@ -301,12 +310,17 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
                                  hr_error *error)
 {
     hr_jpeg_markers m;
+    hr_staged segments;
     memset(out, 0, sizeof *out);
-    if (!hr_jpeg_markers_read(&m, bytes, size) || m.width != info->width ||
-        m.height != info->height || (request->channels == 1 && m.color == HR_JPEG_COLOR_RGB) ||
-        !take_tables(&m, out))
+    if (!hr_jpeg_markers_read(&m, bytes, size) && !hr_jpeg_passes_open(&m, bytes, size))
         return HR_STATUS_NOT_FUSABLE;
+    if (m.width != info->width || m.height != info->height ||
+        (request->channels == 1 && m.color == HR_JPEG_COLOR_RGB) ||
+        (!m.progressive && !take_tables(&m, out)) || size - m.scan > UINT32_MAX / 16)
+        return HR_STATUS_NOT_FUSABLE;
+    take_quant(&m, out);
     take_geometry(&m, request, out);
+    take_area(&m, out);
     cutter s = {.m = &m,
                 .bytes = bytes,
                 .scan = bytes + m.scan,
@@ -315,7 +329,40 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
                 .blocks = (uint32_t)(out->h * out->v + (m.components == 3 ? 2 : 0)),
                 .needed = (out->bottom - 1) * out->across + out->right};
     int32_t down = (out->height + 8 * out->v - 1) / (8 * out->v);
-    return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, pinned, staging, error);
+    if (m.progressive)
+        HR_TRY(hr__jpeg_cut_passes(&s, &m, index, staging, &segments, error));
+    else
+        HR_TRY(cut_scan(&s, index_fits(&s, index, down) ? index : NULL, staging, &segments, error));
+    if (s.segment == segments.host)
+        return HR_STATUS_NOT_FUSABLE;
+    HR_TRY(take_bytes(&s, segments.host, pinned, staging, error));
+    *s.segment = (hr_jpeg_device_segment){.first = out->subs, .strip = out->strips};
+    out->segment_count = (uint32_t)(s.segment - (hr_jpeg_device_segment *)segments.host);
+    out->segments = segments.device;
+    return HR_STATUS_OK;
+}
+
+static int by_bit(const void *a, const void *b)
+{
+    const hr_jpeg_entry *x = a, *y = b;
+    return (x->bit > y->bit) - (x->bit < y->bit);
+}
+
+/* Those of the entries that can be packed. */
+static size_t take_entries(const hr_jpeg_device_entry *entries, uint32_t count, hr_jpeg_entry *to)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const hr_jpeg_device_entry *p = &entries[i];
+        hr_jpeg_entry entry = {
+            p->bit, p->mcu, {(int16_t)p->dc[0], (int16_t)p->dc[1], (int16_t)p->dc[2]}, 0};
+        bool fits = p->mcu != HR_JPEG_DEVICE_NOWHERE;
+        for (int k = 0; k < 3; k++)
+            fits = fits && entry.dc[k] == p->dc[k];
+        if (fits)
+            to[n++] = entry;
+    }
+    return n;
 }
 
 void hr_jpeg_device_keep(const hr_jpeg_device_record *record, const hr_jpeg_device_entry *entries,
@@ -329,16 +376,16 @@ void hr_jpeg_device_keep(const hr_jpeg_device_record *record, const hr_jpeg_devi
         return;
     if (hr_cache_get(cache, &record->key, arena, &old, &old_size))
         hr_jpeg_index_unpack(&index, old, old_size);
-    for (uint32_t i = 0; i < count; i++) {
-        const hr_jpeg_device_entry *p = &entries[i];
-        hr_jpeg_entry entry = {
-            p->bit, p->mcu, {(int16_t)p->dc[0], (int16_t)p->dc[1], (int16_t)p->dc[2]}, 0};
-        bool fits = p->mcu != HR_JPEG_DEVICE_NOWHERE;
-        for (int k = 0; k < 3; k++)
-            fits = fits && entry.dc[k] == p->dc[k];
-        if (fits)
-            hr_jpeg_index_add(&index, &entry);
-    }
+    size_t known = (size_t)index.known - 1;
+    hr_jpeg_entry *all = hr_arena_alloc(arena, (known + count) * sizeof *all, NULL);
+    if (!all)
+        return;
+    memcpy(all, index.entry + 1, known * sizeof *all);
+    size_t n = known + take_entries(entries, count, all + known);
+    qsort(all, n, sizeof *all, by_bit); /* those of a progressive file are of many places */
+    index.count = 1;
+    for (size_t i = 0; i < n; i++)
+        hr_jpeg_index_add(&index, &all[i]);
     uint8_t *packed = hr_arena_alloc(arena, (size_t)index.count * HR_JPEG_PACKED, NULL);
     if (packed && index.count > index.known)
         hr_cache_put(cache, &record->key, packed, hr_jpeg_index_pack(&index, packed));

@@ -18,13 +18,18 @@ enum {
     HR_JPEG_DEVICE_STRIP = 256, /* bytes of the file that one thread unstuffs */
     HR_JPEG_DEVICE_PAD = 64,    /* bytes after segments that may be read */
     HR_JPEG_DEVICE_AHEAD =
-        64 /* bytes that must follow the needed data if no marker ends the scan */
+        64, /* bytes that must follow the needed data if no marker ends the scan */
+    /* of a progressive file. A scan refines bits of earlier scans, so that scans of one level are
+     * decoded together, and levels in order: a coefficient has at most 14 bits */
+    HR_JPEG_DEVICE_LEVELS = 14,
+    HR_JPEG_DEVICE_NOTE = 512 /* bytes of a scan from one noted entry to the next */
 };
 
 /* How a segment ends. */
 typedef enum hr_jpeg_device_end {
     HR_JPEG_DEVICE_CUT,     /* at an entry of the index */
-    HR_JPEG_DEVICE_RESTART, /* before a restart marker */
+    HR_JPEG_DEVICE_RESTART, /* before a restart marker, or where a progressive scan ends */
+    HR_JPEG_DEVICE_PART,    /* before that: the last blocks are not needed */
     HR_JPEG_DEVICE_LAST     /* at any marker, or at the end of the file */
 } hr_jpeg_device_end;
 
@@ -36,7 +41,9 @@ typedef struct hr_jpeg_device_segment {
     uint32_t bit;          /* its start in the unstuffed scan */
     uint16_t kind, bits;   /* hr_jpeg_device_end; bits of its last byte, 0: all */
     uint32_t block, block_end; /* the blocks in it that are needed */
-    int32_t dc[3];             /* DC predictions */
+    int32_t dc[3];             /* DC predictions; of an AC scan: blocks left in the EOB run */
+    uint32_t pass;             /* the scan of a progressive file */
+    uint32_t note, notes;      /* ... and the entries that it may add: the first one, how many */
     /* set by unstuffing: its end, and bounds of the bit after its last needed block */
     uint32_t end, least, most;
 } hr_jpeg_device_segment;
@@ -49,6 +56,16 @@ typedef struct hr_jpeg_device_entry {
 } hr_jpeg_device_entry;
 
 #define HR_JPEG_DEVICE_NOWHERE UINT32_MAX
+
+/* A scan of a progressive file. Its blocks are those of all its MCUs, in order; in a scan of one
+ * component, an MCU is a block. */
+typedef struct hr_jpeg_device_pass {
+    int32_t components, component;    /* all, or one and its index */
+    int32_t first, last, low, refine; /* as in hr_jpeg_pass */
+    uint32_t across;                  /* MCUs in a row */
+    uint32_t mcu;                     /* MCUs of the scans before it in the file */
+    uint8_t table[3][16 + 256];       /* of each component: counts of codes by length, symbols */
+} hr_jpeg_device_pass;
 
 /* Plain data; pointers are device addresses, except `raw` of bytes to copy. */
 typedef struct hr_jpeg_device_image {
@@ -74,17 +91,20 @@ typedef struct hr_jpeg_device_image {
     uint32_t strips, scan_size; /* of all segments; bytes with all padding */
     const uint8_t *raw;         /* the file from its first needed byte on */
     uint32_t raw_size;          /* bytes in host memory to copy to the device; 0: none */
-    hr_jpeg_device_segment *segments;         /* and one more, whose `first` is `subs` */
-    uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
-    uint16_t quant[3][64];                    /* of each component, in zigzag order */
-    uint8_t dc_table[3][16 + 16];             /* counts of codes by length, symbols */
+    hr_jpeg_device_segment *segments;          /* and one more, whose `first` is `subs` */
+    const hr_jpeg_device_pass *passes;         /* of a progressive file, or NULL */
+    uint32_t notes;                            /* entries that its segments may add */
+    uint32_t level[HR_JPEG_DEVICE_LEVELS + 1]; /* first segment of each level */
+    uint8_t dc[3], ac[3], dc_count, ac_count;  /* table of each component; tables */
+    uint16_t quant[3][64];                     /* of each component, in zigzag order */
+    uint8_t dc_table[3][16 + 16];              /* counts of codes by length, symbols */
     uint8_t ac_table[3][16 + 256];
 } hr_jpeg_device_image;
 
 /* The tail gets one entry per two subsequences, beginning with its second. */
 static inline uint32_t hr_jpeg_device_entry_count(const hr_jpeg_device_image *image)
 {
-    return (image->subs - image->tail) / 2;
+    return image->passes ? image->notes : (image->subs - image->tail) / 2;
 }
 
 /* An image for a device to decode, which may extend its index. */

@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-enum { PASSES_MAX = 256, UNKNOWN = -1 };
-
 /* A progressive scan (a pass). */
 typedef struct scan {
     hr_jpeg_pass_header header;
@@ -28,9 +26,9 @@ struct hr_jpeg_progressive {
     const hr_kernels *kernels;
     int32_t rows, next; /* rows of MCUs: all, and those that were read */
     hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS];
-    int8_t low[HR_JPEG_COMPONENTS][64]; /* lowest bit known of each coefficient */
+    hr_jpeg_progress known;
     int32_t count;
-    scan *scan[PASSES_MAX];
+    scan *scan[HR_JPEG_PASSES_MAX];
 };
 
 typedef hr_jpeg_progressive progress;
@@ -57,19 +55,22 @@ static hr_status make_coefs(progress *p, hr_arena *arena, hr_error *error)
             return HR_STATUS_NO_MEMORY;
     }
     p->rows = HR_DIVIDE_UP(m->height, 8 * v);
-    memset(p->low, UNKNOWN, sizeof p->low);
+    hr_jpeg_progress_begin(&p->known);
     return HR_STATUS_OK;
 }
 
-/* Bits of a coefficient must come once, from the highest down, and DC before AC. */
-static bool note_progress(progress *p)
+void hr_jpeg_progress_begin(hr_jpeg_progress *p)
 {
-    const hr_jpeg_pass_header *s = &p->m->pass;
+    memset(p->low, HR_JPEG_UNKNOWN, sizeof p->low);
+}
+
+bool hr_jpeg_progress_add(hr_jpeg_progress *p, const hr_jpeg_pass_header *s)
+{
     for (int32_t i = s->component; i < s->component + s->components; i++) {
-        if (s->first > 0 && p->low[i][0] == UNKNOWN)
+        if (s->first > 0 && p->low[i][0] == HR_JPEG_UNKNOWN)
             return false;
         for (int32_t k = s->first; k <= s->last; k++) {
-            if (p->low[i][k] != (s->high == 0 ? UNKNOWN : s->high))
+            if (p->low[i][k] != (s->high == 0 ? HR_JPEG_UNKNOWN : s->high))
                 return false;
             p->low[i][k] = (int8_t)s->low;
         }
@@ -77,9 +78,9 @@ static bool note_progress(progress *p)
     return true;
 }
 
-static bool all_known(const progress *p)
+bool hr_jpeg_progress_ends(const hr_jpeg_progress *p, int32_t components)
 {
-    for (int32_t i = 0; i < p->m->components; i++)
+    for (int32_t i = 0; i < components; i++)
         for (int32_t k = 0; k < 64; k++)
             if (p->low[i][k] != 0)
                 return false;
@@ -114,7 +115,7 @@ static hr_status open_scan(progress *p, const uint8_t *bytes, size_t size, hr_ar
     const hr_jpeg_markers *m = p->m;
     const hr_jpeg_pass_header *s = &m->pass;
     size_t end = hr_jpeg_segment_scan_end(bytes, size, m->scan);
-    if (p->count == PASSES_MAX || end == size || !note_progress(p))
+    if (p->count == HR_JPEG_PASSES_MAX || end == size || !hr_jpeg_progress_add(&p->known, s))
         return HR_STATUS_NOT_FUSABLE;
     scan *to = hr_arena_alloc(arena, sizeof *to, error);
     if (!to)
@@ -147,7 +148,7 @@ hr_status hr_jpeg_progressive_open(hr_jpeg_progressive **out, hr_jpeg_markers *m
             return HR_STATUS_NOT_FUSABLE;
     }
     *out = p;
-    return all_known(p) ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
+    return hr_jpeg_progress_ends(&p->known, m->components) ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
 }
 
 /* ---- rows of MCUs ---- */

@@ -19,6 +19,22 @@ typedef struct hr_jpeg_component_coefs {
 
 typedef struct hr_jpeg_progressive hr_jpeg_progressive;
 
+enum { HR_JPEG_PASSES_MAX = 256 };
+
+/* What the scans so far contain: the lowest bit of each coefficient, or HR_JPEG_UNKNOWN. */
+typedef struct hr_jpeg_progress {
+    int8_t low[HR_JPEG_COMPONENTS][64];
+} hr_jpeg_progress;
+
+enum { HR_JPEG_UNKNOWN = -1 };
+
+void hr_jpeg_progress_begin(hr_jpeg_progress *p);
+/* Adds a scan. False: bits of a coefficient must come once, from the highest down, and DC before
+ * AC. */
+bool hr_jpeg_progress_add(hr_jpeg_progress *p, const hr_jpeg_pass_header *s);
+/* Whether all bits are known. */
+bool hr_jpeg_progress_ends(const hr_jpeg_progress *p, int32_t components);
+
 /* Opens all scans of a file whose markers were read up to the first scan. Memory comes from the
  * arena. HR_STATUS_NOT_FUSABLE: libjpeg-turbo would warn, fail, or smooth incomplete blocks. */
 hr_status hr_jpeg_progressive_open(hr_jpeg_progressive **out, hr_jpeg_markers *m,

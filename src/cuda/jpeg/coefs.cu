@@ -5,12 +5,14 @@
 // assembled in shared memory and stored as a whole; storing single coefficients would be bound by
 // the L2 cache.
 #include "cuda/jpeg/decode.cuh"
+#include "cuda/jpeg/entries.cuh"
 #include "cuda/jpeg/scan.cuh"
 
 namespace
 {
 
 constexpr int THREADS = 128;
+constexpr int SUMMING = 512; // threads of *predict*, which has one thread block per image
 constexpr int SLOT = 9; // units of 16 bytes: 8 for a block, and one against bank conflicts
 constexpr int32_t DC_MOST = 1 << 27; // a larger DC value is damage; the CPU allows twice as much
 
@@ -263,36 +265,6 @@ __global__ void __launch_bounds__(THREADS)
         dc[k] = d.dc[k];
 }
 
-// Counts bytes 0xFF from byte `at` to byte `end`; in the file a stuffed zero follows each.
-__device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
-{
-    uint32_t count = 0;
-#pragma unroll 4
-    for (uint32_t i = at / 4; i < (end + 3) / 4; i++) {
-        uint32_t rest = ~__ldg(scan + i); // zero where the byte is 0xFF
-        uint32_t other = ((rest & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | rest;
-        if (4 * i < at)
-            other |= (1u << (8 * (at - 4 * i))) - 1;
-        if (end < 4 * i + 4)
-            other |= ~0u << (8 * (end - 4 * i));
-        count += 4 - (uint32_t)__popc(other & 0x80808080u);
-    }
-    return count;
-}
-
-// Maps a byte of a segment's staged scan to the byte of the file, both relative to the segment's
-// first byte. `strips` has the start of each strip; within a strip, stuffed bytes are counted.
-__device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
-                                 const hr_jpeg_device_segment *segment, const uint32_t *strips,
-                                 uint32_t at)
-{
-    uint32_t i = hr_last_at_most(segment->strip, image->strips, at,
-                                 [=](uint32_t k) { return strips[k] / 2; });
-    uint32_t begin = (i - segment->strip) * HR_JPEG_DEVICE_STRIP + strips[i] % 2;
-    uint32_t from = strips[i] / 2, first = segment->bit / 8;
-    return begin + at - from + count_stuffed(image->scan, first + from, first + at);
-}
-
 // Makes entries relative to the file: their positions count stuffed bytes, and their DC predictions
 // are absolute.
 __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t *strips,
@@ -300,11 +272,11 @@ __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t
 {
     const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
     uint32_t first = segment->bit / 8;
-    for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += THREADS) {
+    for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += SUMMING) {
         hr_jpeg_device_entry *p = entry_of(image, sub);
         if (!p || p->mcu == HR_JPEG_DEVICE_NOWHERE)
             continue;
-        uint32_t byte = byte_of_file(image, segment, strips, p->bit / 8 - first);
+        uint32_t byte = hr_jpeg_byte_of_file(image, segment, strips, p->bit / 8 - first);
         p->bit = 8 * (image->tail_byte + byte) + p->bit % 8;
         for (int k = 0; k < 3; k++)
             p->dc[k] =
@@ -312,24 +284,48 @@ __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t
     }
 }
 
+// The same for a progressive file.
+__device__ void finish_notes(const hr_jpeg_device_image *image, const uint32_t *strips)
+{
+    const hr_jpeg_device_segment *segments = image->segments;
+    for (uint32_t i = threadIdx.x; i < image->notes; i += SUMMING) {
+        hr_jpeg_device_entry *p = &image->entries[i];
+        if (p->mcu == HR_JPEG_DEVICE_NOWHERE)
+            continue;
+        const hr_jpeg_device_segment *segment =
+            &segments[hr_last_at_most(0u, image->segment_count, i,
+                                      [=](uint32_t k) { return segments[k].note; })];
+        uint32_t at = p->bit / 8 - segment->bit / 8;
+        uint32_t byte = segment->raw + hr_jpeg_byte_of_file(image, segment, strips, at);
+        p->bit = 8 * byte + p->bit % 8;
+    }
+}
+
 // Sums the DC differences before each subsequence, one thread block per image. Overflow is always
 // detected: a subsequence adds less than 2^26, and sums beyond DC_MOST are damage.
-__global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
+__global__ void __launch_bounds__(SUMMING) predict(hr_jpeg_batch b)
 {
-    __shared__ uint32_t sums[3][THREADS];
+    __shared__ uint32_t sums[3][SUMMING];
     uint32_t i = b.from + blockIdx.x, t = threadIdx.x;
     const hr_jpeg_device_image *image = &b.images[i];
     uint32_t sum[3] = {0, 0, 0};
     int32_t *all = b.dc + 3 * (size_t)b.work[i].sub;
     bool bad = b.done[i] != image->segment_count;
-    for (uint32_t base = 0; base < image->subs; base += THREADS) {
+    if (image->passes) {
+        if (bad)
+            *image->status = 1;
+        if (image->entries)
+            finish_notes(image, b.strips + b.work[i].strip);
+        return;
+    }
+    for (uint32_t base = 0; base < image->subs; base += SUMMING) {
         uint32_t sub = base + t, own[3] = {0, 0, 0};
         for (int k = 0; k < 3; k++) {
             own[k] = sub < image->subs ? (uint32_t)all[3 * (size_t)sub + k] : 0;
             sums[k][t] = own[k];
         }
         __syncthreads();
-        for (uint32_t d = 1; d < THREADS; d *= 2) {
+        for (uint32_t d = 1; d < SUMMING; d *= 2) {
             uint32_t before[3];
             for (int k = 0; k < 3; k++)
                 before[k] = t >= d ? sums[k][t - d] : 0;
@@ -341,12 +337,12 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
         for (int k = 0; k < 3; k++) {
             if (sub < image->subs)
                 all[3 * (size_t)sub + k] = (int32_t)(sum[k] + sums[k][t] - own[k]);
-            sum[k] += sums[k][THREADS - 1];
+            sum[k] += sums[k][SUMMING - 1];
         }
         __syncthreads();
     }
     int32_t *predicted = b.predicted + 3 * (size_t)b.work[i].sub;
-    for (uint32_t sub = t; sub < image->subs; sub += THREADS) {
+    for (uint32_t sub = t; sub < image->subs; sub += SUMMING) {
         const hr_jpeg_device_segment *segment =
             &image->segments[hr_jpeg_range_of(image, sub).segment];
         for (int k = 0; k < 3; k++) {
@@ -370,7 +366,9 @@ cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream
 {
     hr_jpeg_launch(
         tables <= 4 ? decode<4> : decode<HR_JPEG_TABLES_MAX>, b, THREADS, stream,
-        [](const hr_jpeg_device_image *image) { return HR_DIVIDE_UP(image->subs, THREADS); });
-    HR_CUDA_LAUNCH(predict, b->to - b->from, THREADS, stream, *b);
+        [](const hr_jpeg_device_image *image) {
+            return image->passes ? 0 : HR_DIVIDE_UP(image->subs, THREADS);
+        });
+    HR_CUDA_LAUNCH(predict, b->to - b->from, SUMMING, stream, *b);
     return cudaGetLastError();
 }

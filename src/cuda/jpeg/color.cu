@@ -170,8 +170,34 @@ __device__ __forceinline__ place find_place(const hr_jpeg_device_image *image, u
     return {bundle * LINES + within % LINES, within / LINES};
 }
 
-// Processes groups of four pixels. The first group may begin before the row, so that all groups
-// begin at a multiple of four bytes if the pixels are written in their order.
+// Four pixels, some of which may be outside of the row.
+struct group {
+    uint8_t *dst; // of the first one
+    int y, x;     // in the image
+    int from, to; // those to process; none if `from` is not below `to`
+};
+
+// The first group may begin before the row, so that all groups begin at a multiple of four bytes if
+// the pixels are written in their order.
+template <int CHANNELS>
+__device__ __forceinline__ group find_group(const hr_jpeg_device_image *image, uint32_t n,
+                                            uint32_t row)
+{
+    place p = find_place(image, n, row);
+    uint8_t *dst = image->dst + image->steps.first + (int64_t)p.line * image->steps.y;
+    // 3 * at + beyond must be a multiple of 4, and so must at - beyond of one channel
+    int beyond = (int)((uintptr_t)dst & 3);
+    beyond = CHANNELS == 1 ? (4 - beyond) & 3 : beyond;
+    int at = (int)p.group * PIXELS + (beyond > 0 ? beyond - 4 : 0);
+    group g;
+    g.dst = dst + at * image->steps.x;
+    g.y = image->window_y + (int)p.line;
+    g.x = image->window_x + at;
+    g.from = max(0, -at);
+    g.to = (int)p.line < image->window_height ? min(PIXELS, image->window_width - at) : 0;
+    return g;
+}
+
 template <int H, int V>
 __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
                              uint32_t first, uint32_t row)
@@ -179,40 +205,53 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
     plane luma = find_plane(image, planes, 0);
     plane cb = find_plane(image, planes, 1), cr = find_plane(image, planes, 2);
     uint32_t end = min(first + GROUPS, row * lines_of(image));
-    int width = image->window_width, height = image->window_height;
     bool rgb = image->rgb != 0;
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
-        place p = find_place(image, n, row);
-        uint8_t *dst = image->dst + image->steps.first + (int64_t)p.line * image->steps.y;
-        int y = image->window_y + (int)p.line;
-        int beyond = (int)((uintptr_t)dst & 3); /* 3 * at + beyond must be a multiple of 4 */
-        int at = (int)p.group * PIXELS + (beyond > 0 ? beyond - 4 : 0);
-        int from = max(0, -at), to = min(PIXELS, width - at);
-        if (from >= to || (int)p.line >= height)
+        group g = find_group<3>(image, n, row);
+        if (g.from >= g.to)
             continue;
-        int x = image->window_x + at;
         uint32_t out[3];
-        mix(out, load_four(luma, y, x), upsample<H, V>(cb, y, x), upsample<H, V>(cr, y, x), rgb);
-        store(dst + at * image->steps.x, image->steps.x, out, from, to);
+        mix(out, load_four(luma, g.y, g.x), upsample<H, V>(cb, g.y, g.x),
+            upsample<H, V>(cr, g.y, g.x), rgb);
+        store(g.dst, image->steps.x, out, g.from, g.to);
     }
 }
 
+// Stores pixels from .. to - 1 of four grey ones.
+__device__ __forceinline__ void store_grey(uint8_t *dst, int64_t step, const four &y, int from,
+                                           int to)
+{
+    uint32_t word = (uint32_t)y.v[0] | (uint32_t)y.v[1] << 8 | (uint32_t)y.v[2] << 16 |
+                    (uint32_t)y.v[3] << 24;
+    if (step == 1 && from == 0 && to == PIXELS) {
+        *(uint32_t *)dst = word;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < PIXELS; k++)
+        if (k >= from && k < to)
+            dst[k * step] = (uint8_t)y.v[k];
+}
+
 // One component, written to one channel or to three equal ones.
+template <int CHANNELS>
 __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
                             uint32_t first, uint32_t row)
 {
     plane luma = find_plane(image, planes, 0);
     uint32_t end = min(first + GROUPS, row * lines_of(image));
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
-        place p = find_place(image, n, row);
-        int from = (int)p.group * PIXELS, to = min(from + PIXELS, image->window_width);
-        uint8_t *dst = image->dst + image->steps.first + (int64_t)p.line * image->steps.y;
-        if ((int)p.line >= image->window_height)
+        group g = find_group<CHANNELS>(image, n, row);
+        if (g.from >= g.to)
             continue;
-        for (int x = from; x < to; x++)
-            for (int k = 0; k < image->channels; k++)
-                dst[x * image->steps.x + k] =
-                    (uint8_t)luma.at(image->window_y + (int)p.line, image->window_x + x);
+        four y = load_four(luma, g.y, g.x);
+        if (CHANNELS == 1) {
+            store_grey(g.dst, image->steps.x, y, g.from, g.to);
+            continue;
+        }
+        uint32_t out[3];
+        mix(out, y, y, y, true);
+        store(g.dst, image->steps.x, out, g.from, g.to);
     }
 }
 
@@ -224,8 +263,10 @@ __global__ void __launch_bounds__(THREADS)
     const hr_jpeg_device_image *image = &b.images[i];
     const uint8_t *planes = b.planes + (size_t)(b.work[i].block - b.work[b.from].block) * 64;
     uint32_t first = (uint32_t)tile * GROUPS, row = groups_in_row(image);
-    if (image->planes == 1)
-        grey_groups(image, planes, first, row);
+    if (image->channels == 1)
+        grey_groups<1>(image, planes, first, row);
+    else if (image->planes == 1)
+        grey_groups<3>(image, planes, first, row);
     else if (image->h == 1 && image->v == 1)
         color_groups<1, 1>(image, planes, first, row);
     else if (image->h == 2 && image->v == 2)

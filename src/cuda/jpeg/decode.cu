@@ -94,6 +94,7 @@ int most_tables(const hr_jpeg_device_image *images, uint32_t count)
 
 hr_status decode_part(const hr_jpeg_batch *b, int tables, cudaStream_t stream, hr_error *error)
 {
+    HR_CUDA_TRY(hr__jpeg_passes(b, add_up(b->host, b->from, b->to).blocks, stream));
     HR_CUDA_TRY(hr__jpeg_coefficients(b, tables, stream));
     HR_CUDA_TRY(hr__jpeg_transform(b, stream));
     HR_CUDA_TRY(hr__jpeg_color(b, stream));

@@ -51,6 +51,7 @@ typedef struct hr_jpeg_batch {
     const hr_jpeg_device_image *images, *host; // for the device and for the host
     uint32_t count;
     uint32_t from, to; // the images of a part; of the launches before the parts: all
+    int level;         // of scans of progressive files
     hr_jpeg_work *work;
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
     uint32_t *done;        // segments of each image that ended at the expected position
@@ -163,8 +164,11 @@ typedef struct hr_jpeg_range {
 HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
 {
     const hr_jpeg_device_segment *segments = image->segments;
-    uint32_t low = hr_last_at_most(0u, image->segment_count, sub,
-                                   [=](uint32_t i) { return segments[i].first; });
+    // with an index, most segments are one subsequence
+    bool direct = sub < image->segment_count && segments[sub].first == sub;
+    uint32_t low = direct ? sub
+                          : hr_last_at_most(0u, image->segment_count, sub,
+                                            [=](uint32_t i) { return segments[i].first; });
     hr_jpeg_range r;
     r.segment = low;
     r.known = sub == segments[low].first;
@@ -183,6 +187,8 @@ cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
 // `tables`: of the image with the most tables.
 cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, int tables, cudaStream_t stream);
 cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream_t stream);
+// The coefficients of progressive files. `blocks`: of the part.
+cudaError_t hr__jpeg_passes(const hr_jpeg_batch *b, size_t blocks, cudaStream_t stream);
 cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, cudaStream_t stream);
 

@@ -119,10 +119,12 @@ __global__ void __launch_bounds__(THREADS)
         component++;
     }
     uint32_t across = hr_jpeg_across(image, component), y = n / across, x = n - y * across;
-    const int32_t *dc = b.predicted + 3 * ((size_t)work.sub + owner) + component;
+    // DC coefficients of progressive files are complete
+    const int32_t *predicted = b.predicted + 3 * ((size_t)work.sub + owner) + component;
+    uint32_t dc = image->passes ? 0 : (uint32_t)*predicted;
     int values[64];
     uint32_t below = load(values, coefs, quant[component]);
-    values[0] = wrap((int)((uint32_t)values[0] + (uint32_t)*dc * (quant[component][0] & 0xFFFF)));
+    values[0] = wrap((int)((uint32_t)values[0] + dc * (quant[component][0] & 0xFFFF)));
     transform_block(plane + ((size_t)y * 8 * across + x) * 8, across * 8, values, below == 0);
 }
 

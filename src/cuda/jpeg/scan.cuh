@@ -48,7 +48,7 @@ __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
 // address again for every symbol.
 #ifdef __CUDA_ARCH__
 typedef uint32_t hr_jpeg_address;
-__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
+__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const void *p)
 {
     hr_jpeg_address a = (hr_jpeg_address)__cvta_generic_to_shared(p);
     asm volatile("" : "+r"(a));
@@ -60,19 +60,29 @@ __device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
     asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(a));
     return v;
 }
+__device__ __forceinline__ uint32_t hr_jpeg_load16(hr_jpeg_address a)
+{
+    uint16_t v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(a) : "memory");
+    return v;
+}
 __device__ __forceinline__ void hr_jpeg_store(hr_jpeg_address a, int32_t v)
 {
     asm volatile("st.shared.u16 [%0], %1;" ::"r"(a), "h"((int16_t)v) : "memory");
 }
 #else
 typedef uintptr_t hr_jpeg_address;
-__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
+__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const void *p)
 {
     return (hr_jpeg_address)p;
 }
 __device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
 {
     return *(const uint32_t *)a;
+}
+__device__ __forceinline__ uint32_t hr_jpeg_load16(hr_jpeg_address a)
+{
+    return *(const uint16_t *)a;
 }
 __device__ __forceinline__ void hr_jpeg_store(hr_jpeg_address a, int32_t v)
 {

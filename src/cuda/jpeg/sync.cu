@@ -243,6 +243,22 @@ __device__ void add_task(tasks *q, uint32_t sub, const uint32_t *trace)
     q->list[atomicAdd(&q->count, 1u)] = t;
 }
 
+// Counts the blocks that end before each subsequence. Only differences within a segment are used.
+__device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t subs)
+{
+    __shared__ uint32_t sums[THREADS];
+    uint32_t t = threadIdx.x, sum = 0, all;
+    for (uint32_t base = 0; base < subs; base += THREADS) {
+        uint32_t count = 0;
+        for (int k = 0; base + t < subs && k < HR_JPEG_STEPS; k++)
+            count += trace[(size_t)(base + t) * HR_JPEG_STEPS + k] >> HR_JPEG_COUNT_SHIFT;
+        uint32_t before = hr_jpeg_sum_before<THREADS>(sums, count, &all);
+        if (base + t < subs)
+            counted[base + t] = sum + before;
+        sum += all;
+    }
+}
+
 template <int TABLES>
 __global__ void __launch_bounds__(THREADS)
     synchronise(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
@@ -274,6 +290,8 @@ __global__ void __launch_bounds__(THREADS)
         add_task(&q, sub, trace);
     // one round for each step of the group: no more can be needed
     follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q, UINT32_MAX);
+    if (groups_of(image) == 1)
+        count_blocks(b.counted + b.work[i].sub, trace, image->subs);
 }
 
 // The same across groups. Identical blocks decode alike, whichever block of the MCU a follower
@@ -303,38 +321,25 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
         *image->status = 1;
 }
 
-// Counts the blocks that end before each subsequence. Only differences within a segment are used.
-__device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t subs)
-{
-    __shared__ uint32_t sums[THREADS];
-    uint32_t t = threadIdx.x, sum = 0, all;
-    for (uint32_t base = 0; base < subs; base += THREADS) {
-        uint32_t count = 0;
-        for (int k = 0; base + t < subs && k < HR_JPEG_STEPS; k++)
-            count += trace[(size_t)(base + t) * HR_JPEG_STEPS + k] >> HR_JPEG_COUNT_SHIFT;
-        uint32_t before = hr_jpeg_sum_before<THREADS>(sums, count, &all);
-        if (base + t < subs)
-            counted[base + t] = sum + before;
-        sum += all;
-    }
-}
-
-// One thread block per image.
+// One thread block per image; there is nothing to do for those of one group.
 template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_batch b)
 {
     const hr_jpeg_work *work = &b.work[blockIdx.x];
     uint32_t groups = groups_of(&b.images[blockIdx.x]);
     uint32_t *trace = b.trace + (size_t)work->sub * HR_JPEG_STEPS;
-    if (groups == 0)
+    if (groups <= 1)
         return;
-    if (groups > 1)
-        join_groups<TABLES>(&b, blockIdx.x, groups, trace);
+    join_groups<TABLES>(&b, blockIdx.x, groups, trace);
     count_blocks(b.counted + work->sub, trace, work[1].sub - work[0].sub);
 }
 
 template <int TABLES> void launch(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    if (hr_jpeg_launch(synchronise<TABLES>, b, THREADS, stream, groups_of) > 0)
+    uint32_t most = 0;
+    hr_jpeg_launch(synchronise<TABLES>, b, THREADS, stream, groups_of);
+    for (uint32_t i = b->from; i < b->to; i++)
+        most = max(most, groups_of(&b->host[i]));
+    if (most > 1)
         HR_CUDA_LAUNCH(join<TABLES>, b->count, THREADS, stream, *b);
 }
 

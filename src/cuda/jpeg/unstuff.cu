@@ -3,7 +3,7 @@
 // Copies the bytes of scans without stuffed zeros, in two launches over groups of strips of 256
 // bytes, one per thread. Both load the strips of a group together. *count* counts their data bytes;
 // *unstuff* adds up those before each strip, and stores the data in words. A word belongs to the
-// strip in which it begins.
+// strip in which it begins. Images of a single group are counted by *unstuff*.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
@@ -109,6 +109,13 @@ __device__ uint32_t count_data(const strip &s, uint32_t *stop)
     return data;
 }
 
+// Both in a word: an entry of hr_jpeg_batch.data.
+__device__ __forceinline__ uint32_t count_strip(const strip &s)
+{
+    uint32_t stop, data = count_data(s, &stop);
+    return stop << 16 | data; // NONE becomes NO_STOP
+}
+
 // Stores the words that begin in the strip; its `data` bytes begin at byte `at` of the scan.
 __device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t stop,
                            uint32_t *scan)
@@ -158,6 +165,8 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, const uint8_t 
     segment->end = segment->least = segment->most = end - (8 - segment->bits) % 8;
     if (segment->kind != HR_JPEG_DEVICE_LAST) {
         segment->least -= segment->kind == HR_JPEG_DEVICE_RESTART ? min(end, 7u) : 0;
+        if (segment->kind == HR_JPEG_DEVICE_PART)
+            segment->least = segment->bit;
         return stop == NONE;
     }
     uint32_t next = stop == NONE ? segment->raw_end : stop;
@@ -253,11 +262,13 @@ __global__ void __launch_bounds__(THREADS)
     group g = group_of(&b, share);
     strip s = strip_of(g);
     load_group(g, &s, &memory);
-    uint32_t stop;
-    if (g.mine) {
-        uint32_t data = count_data(s, &stop);
-        g.data[g.number] = stop << 16 | data; // NONE becomes NO_STOP
-    }
+    if (g.mine)
+        g.data[g.number] = count_strip(s);
+}
+
+HR_JPEG_HD uint32_t groups_of(const hr_jpeg_device_image *image)
+{
+    return HR_DIVIDE_UP(image->strips, THREADS);
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -288,7 +299,10 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     load_group(g, &s, &memory);
-    uint32_t own = g.mine ? g.data[g.number] : NO_STOP << 16, stop = own >> 16;
+    uint32_t own = NO_STOP << 16;
+    if (g.mine)
+        own = groups_of(g.image) == 1 ? count_strip(s) : g.data[g.number];
+    uint32_t stop = own >> 16;
     if (stop != NO_STOP)
         atomicMin(&ended, g.number);
     __syncthreads();
@@ -317,10 +331,10 @@ __global__ void __launch_bounds__(THREADS)
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    auto groups_of = [](const hr_jpeg_device_image *image) {
-        return HR_DIVIDE_UP(image->strips, THREADS);
-    };
-    hr_jpeg_launch(count, b, THREADS, stream, groups_of);
+    hr_jpeg_launch(count, b, THREADS, stream, [](const hr_jpeg_device_image *image) {
+        uint32_t groups = groups_of(image);
+        return groups > 1 ? groups : 0;
+    });
     hr_jpeg_launch(unstuff, b, THREADS, stream, groups_of);
     return cudaGetLastError();
 }
