@@ -7,6 +7,7 @@
 
 #include "codecs/bytes.h"
 #include "codecs/jpeg2000/boxes.h"
+#include "codecs/jpeg2000/device.h"
 
 #include <string.h>
 
@@ -362,6 +363,16 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return status;
 }
 
+static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
+                       hr_arena *lasting, struct hr_coded *out, hr_error *error)
+{
+    hr_jpeg2000 f;
+    (void)info;
+    HR_TRY(hr_jpeg2000_read(bytes, size, &f, error));
+    return hr_jpeg2000_device_prepare(&f, request, staging, c->arena, lasting, out, error);
+}
+
 static const char *version(void)
 {
     const hr_jpeg2000_module_def *module;
@@ -378,4 +389,5 @@ const hr_codec hr_codec_jpeg2000 = {
     .header = header,
     .check = check,
     .decode = decode,
+    .stage = stage,
 };

@@ -14,14 +14,22 @@
 namespace tiles
 {
 
-// Launches a kernel over the tiles of all records, in one row of blocks.
-template <typename Record>
-cudaError_t launch(void (*kernel)(const Record *, const Share), const Record *records,
-                   const Share &share, unsigned threads, cudaStream_t stream)
+// Launches a kernel over the tiles of `count` records, whose copies for the host and for the device
+// these are, in one row of blocks. `tiles_of(record)`: the tiles of one, less than 2^31. `more`: the
+// kernel's further arguments.
+template <typename Record, typename TilesOf, typename... More>
+cudaError_t launch(void (*kernel)(const Record *, const Share, More...), const Record *host,
+                   const Record *device, int count, unsigned threads, cudaStream_t stream,
+                   TilesOf tiles_of, More... more)
 {
-    uint32_t all = share.first[share.count];
-    if (all > 0)
-        HR_CUDA_LAUNCH(kernel, all, threads, stream, records, share);
+    for (int from = 0, n; from < count; from += n) {
+        Share share;
+        const Record *records = device + from;
+        n = fill(&share, count - from, [=](int i) { return tiles_of(&host[from + i]); });
+        uint32_t all = share.first[share.count];
+        if (all > 0)
+            HR_CUDA_LAUNCH(kernel, all, threads, stream, records, share, more...);
+    }
     return cudaGetLastError();
 }
 

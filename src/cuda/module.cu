@@ -44,8 +44,9 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_decoder jpeg = {"jpeg", hr_cuda_jpeg_decode};
+    static const hr_cuda_decoder jpeg2000 = {"jpeg2000", hr_cuda_jpeg2000_decode};
     static const hr_cuda_decoder tiff = {"tiff", hr_cuda_tiff_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, &tiff, nullptr};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &jpeg2000, &tiff, nullptr};
     static const hr_cuda_module_def module = {
         HR_CUDA_ABI_VERSION,   sizeof(hr_cuda_module_def),
         device_count,          device_query,

@@ -28,5 +28,7 @@ hr_status hr_cuda_program_run(hr_cuda_launch *l, hr_staged programs, int32_t cou
                               hr_error *error);
 hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
 hr_status hr_cuda_tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
+hr_status hr_cuda_jpeg2000_decode(hr_cuda_launch *l, hr_staged images, int32_t count,
+                                  hr_error *error);
 
 #endif

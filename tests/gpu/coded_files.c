@@ -88,8 +88,8 @@ static bool compare(const uint8_t *data, size_t size, const hr_image_info *info,
     hr_coded coded;
     hr_staged pixels = {0}, damaged = {0};
     q->stride = (size_t)q->window.w * (size_t)hr_image_type_channels(info, q->type);
-    hr_status status = hr_image_stage(data, size, info, q, &c, &memory->staging, arena, &coded,
-                                      &error);
+    hr_status status =
+        hr_image_stage(data, size, info, q, &c, &memory->staging, arena, &coded, &error);
     if (status == HR_STATUS_OK)
         run(&coded, &pixels, &damaged);
     else if (status != HR_STATUS_NOT_FUSABLE)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "codecs/jpeg/device.h"
+#include "codecs/jpeg2000/device.h"
 #include "codecs/tiff/device.h"
 #include "core/block.h"
 #include "cuda/ops/ops.h"
@@ -688,20 +689,24 @@ static hr_status jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count,
 }
 
 /* Other formats: all files are called damaged, so that the CPU decodes them. */
-DEVICE_CODE static void run_tiff(fake_work *w)
-{
-    const hr_tiff_device_image *images = w->from;
-    for (int32_t i = 0; i < w->count; i++)
-        *images[i].status = 1;
-}
+#define CALL_DAMAGED(name)                                                                         \
+    DEVICE_CODE static void run_##name(fake_work *w)                                               \
+    {                                                                                              \
+        const hr_##name##_device_image *images = w->from;                                          \
+        for (int32_t i = 0; i < w->count; i++)                                                     \
+            *images[i].status = 1;                                                                 \
+    }                                                                                              \
+    static hr_status name##_decode(hr_cuda_launch *l, hr_staged images, int32_t count,             \
+                                   hr_error *error)                                                \
+    {                                                                                              \
+        fake_work work = {.run = run_##name, .from = images.device, .count = count};               \
+        HR_TRY(fake_current(l, #name "_decode", error));                                           \
+        HR_TRY(fake_call(#name "_decode", error));                                                 \
+        return fake_queue(l->stream, &work, error);                                                \
+    }
 
-static hr_status tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error)
-{
-    HR_TRY(fake_current(l, "tiff_decode", error));
-    HR_TRY(fake_call("tiff_decode", error));
-    return fake_queue(l->stream,
-                      &(fake_work){.run = run_tiff, .from = images.device, .count = count}, error);
-}
+CALL_DAMAGED(jpeg2000)
+CALL_DAMAGED(tiff)
 
 static void run_nothing(fake_work *w)
 {
@@ -729,8 +734,9 @@ void hr_fake_counts(fake_counts *out)
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_decoder jpeg = {"jpeg", jpeg_decode};
+    static const hr_cuda_decoder jpeg2000 = {"jpeg2000", jpeg2000_decode};
     static const hr_cuda_decoder tiff = {"tiff", tiff_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, &tiff, NULL};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &jpeg2000, &tiff, NULL};
     static const hr_cuda_module_def module = {
         .abi = HR_CUDA_ABI_VERSION,
         .struct_size = sizeof(hr_cuda_module_def),

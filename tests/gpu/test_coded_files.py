@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +29,11 @@ def decode(folder: Path, files: dict[str, bytes]) -> int:
         pytest.skip("the emulator is built with the C tests")
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    module = BUILD / "tests/gpu/libheadrace_cuda_emulated.so"
-    env = {**os.environ, "HEADRACE_CUDA_MODULE": str(module)}
+    env = {
+        **os.environ,
+        "HEADRACE_CUDA_MODULE": str(BUILD / "tests/gpu/libheadrace_cuda_emulated.so"),
+        "HEADRACE_JPEG2000_MODULE": str(Path(_core.__file__).parent / "libheadrace_jpeg2000.so"),
+    }
     done = subprocess.run([PROGRAM, folder], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(files)} inputs replayed" in done.stdout
@@ -116,3 +120,101 @@ def test_damaged_lzw(tmp_path: Path) -> None:
         data[begin : begin + 2] = b"\x80\x00"
         files[f"noise-{i}"] = bytes(data)
     assert decode(tmp_path, files) > 60
+
+
+# ---- JPEG 2000 ----
+
+
+def jpeg2000(image: np.ndarray, **options: Any) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(image.squeeze()).save(out, "JPEG2000", **options)
+    return out.getvalue()
+
+
+def jpeg2000_files(irreversible: bool) -> Iterator[tuple[str, bytes]]:
+    """Files that the device decodes."""
+    few = {"num_resolutions": 3}
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "layers": {"quality_mode": "rates", "quality_layers": [40, 10, 2]},
+        "tiles": {"tile_size": (32, 24)},
+        "offset": {"offset": (5, 3), "tile_size": (64, 32), "tile_offset": (1, 2), **few},
+        "blocks": {"codeblock_size": (8, 16), "num_resolutions": 3},
+        "flat-blocks": {"codeblock_size": (256, 4)},
+        "tall-blocks": {"codeblock_size": (4, 256)},
+        "precincts": {"precinct_size": (32, 16), "codeblock_size": (8, 8), "num_resolutions": 2},
+        "one-resolution": {"num_resolutions": 1},
+        "raw": {"no_jp2": True, "mct": 0},
+        "length-markers": {"plt": True},
+        **{
+            f"order-{order}": {
+                "progression": order,
+                "precinct_size": (64, 32),
+                "num_resolutions": 3,
+                "tile_size": (75, 60),
+                "quality_layers": [20, 4],
+            }
+            for order in ("LRCP", "RLCP", "RPCL", "PCRL", "CPRL")
+        },
+    }
+    for i, (name, options) in enumerate(kinds.items()):
+        for channels in (1, 3) if i % 3 else (1, 2, 3, 4):
+            for noise in (0, 20):
+                image = picture(59 + 5 * i, 83 - 3 * i, channels, noise, i)
+                data = jpeg2000(image, irreversible=irreversible, **options)
+                yield f"{name}-{channels}-{noise}.jp2", data
+    for height, width in ((1, 1), (1, 7), (9, 1), (2, 2), (3, 5), (130, 3)):
+        image = picture(height, width, 3, 50)
+        # OpenJPEG cannot encode a line of one sample with the 9/7 wavelet
+        levels = {"num_resolutions": min(height, width).bit_length()} if irreversible else {}
+        for offset in ((0, 0), (1, 1), (2, 1)):
+            data = jpeg2000(
+                image, irreversible=irreversible, offset=offset, tile_size=(256, 256), **levels
+            )
+            yield f"size-{height}-{width}-{offset[0]}-{offset[1]}.jp2", data
+    image = picture(70, 150, 3, 255)
+    yield "noise.jp2", jpeg2000(image, irreversible=irreversible)
+    rates = {"quality_mode": "dB", "quality_layers": [30]}
+    yield "quality.jp2", jpeg2000(picture(90, 70, 3, 20), irreversible=irreversible, **rates)
+
+
+@pytest.mark.parametrize("irreversible", [False, True], ids=["5/3", "9/7"])
+def test_jpeg2000(tmp_path: Path, irreversible: bool) -> None:
+    files = dict(jpeg2000_files(irreversible))
+    assert decode(tmp_path, files) == len(files)
+
+
+def test_jpeg2000_that_the_cpu_decodes(tmp_path: Path) -> None:
+    image = picture(40, 50, 3, 9)
+    wide = Image.fromarray(image[:, :, 0].astype(np.uint16) * 200)
+    out = io.BytesIO()
+    wide.save(out, "JPEG2000")
+    plain = jpeg2000(image, no_jp2=True)
+    style = plain.index(b"\xff\x52") + 12  # of code-blocks
+    files = {
+        "wide": out.getvalue(),
+        "signed": jpeg2000(image, signed=True),
+        "cut": plain[:-100],
+        "followed": plain[:-2] + b"\0\0" + plain[-2:],
+        "causal": plain[:style] + b"\x08" + plain[style + 1 :],
+    }
+    assert decode(tmp_path, files) == 0
+
+
+def test_damaged_jpeg2000(tmp_path: Path) -> None:
+    """The device takes what it understands, and gives the CPU's bytes for it."""
+    draw = np.random.default_rng(2)
+    files = {}
+    image = picture(70, 61, 3, 20)
+    for irreversible in (False, True):
+        options = {"precinct_size": (64, 64), "num_resolutions": 3, "quality_layers": [20, 3]}
+        for k, more in enumerate(({}, options, {"tile_size": (40, 40)})):
+            sound = jpeg2000(image, irreversible=irreversible, no_jp2=True, **more)
+            headers = sound.index(b"\xff\x93")
+            for i in range(40):
+                damaged = bytearray(sound)
+                begin = 40 if i % 4 == 0 else headers
+                for at in draw.integers(begin, len(sound), 1 + i % 2):
+                    damaged[at] ^= 1 << int(draw.integers(8))
+                files[f"{irreversible}-{k}-{i}"] = bytes(damaged)
+    assert 50 < decode(tmp_path, files) < len(files)

@@ -35,8 +35,8 @@ typedef struct hr_tiff_device_image {
     const hr_tiff_device_block *blocks; /* that the window needs, row by row */
     uint32_t count, across;             /* of all, and in a row */
     uint32_t row_size, slot_size, slot_rows;
-    int32_t block_w, block_h, left, top; /* left, top: of the first block, in the window */
-    int32_t width, height;               /* of the window */
+    int32_t block_w, block_h, left, top;    /* left, top: of the first block, in the window */
+    int32_t width, height;                  /* of the window */
     int32_t samples, channels, differences; /* differences: of neighbours, along rows */
 } hr_tiff_device_image;
 

@@ -7,7 +7,6 @@
 #include "cuda/launch.cuh"
 #include "cuda/runtime.cuh"
 #include "cuda/tiff/lzw.cuh"
-#include "cuda/tiles.cuh"
 
 namespace
 {
@@ -231,17 +230,10 @@ hr_status hr_cuda_tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count
     const hr_tiff_device_image *host = (const hr_tiff_device_image *)images.host;
     const hr_tiff_device_image *device = (const hr_tiff_device_image *)images.device;
     cudaStream_t stream = (cudaStream_t)l->stream;
-    for (int32_t from = 0, n; from < count; from += n) {
-        tiles::Share share;
-        n = tiles::fill(&share, count - from, [=](int i) { return host[from + i].count; });
-        HR_CUDA_TRY(tiles::launch(unpack_blocks, device + from, share, WARP, stream));
-    }
-    for (int32_t from = 0, n; from < count; from += n) {
-        tiles::Share share;
-        n = tiles::fill(&share, count - from, [=](int i) {
-            return (uint64_t)host[from + i].count * host[from + i].slot_rows;
-        });
-        HR_CUDA_TRY(tiles::launch(write_rows, device + from, share, WARP, stream));
-    }
+    HR_CUDA_TRY(tiles::launch(unpack_blocks, host, device, count, WARP, stream,
+                              [](const hr_tiff_device_image *image) { return image->count; }));
+    HR_CUDA_TRY(tiles::launch(
+        write_rows, host, device, count, WARP, stream,
+        [](const hr_tiff_device_image *image) { return image->count * image->slot_rows; }));
     return HR_STATUS_OK;
 }

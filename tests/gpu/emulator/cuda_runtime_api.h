@@ -5,6 +5,7 @@
 #ifndef HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 #define HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -126,6 +127,14 @@ static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
     return old;
 }
 
+static inline int __clz(int v)
+{
+    return v == 0 ? 32 : __builtin_clz((unsigned)v);
+}
+static inline int __float2int_rn(float v)
+{
+    return (int)lrintf(v);
+}
 static inline int __ffs(int v)
 {
     return __builtin_ffs(v);

@@ -33,6 +33,7 @@ struct place {
 struct fiber {
     place now;
     state is;
+    bool made; // it waits for the next block
 };
 
 place scheduler;
@@ -87,18 +88,23 @@ void leave(state is)
 
 void run_fiber()
 {
-    (*body)();
-    leave(ENDED);
+    for (;;) {
+        (*body)();
+        leave(ENDED);
+    }
 }
 
 void start(unsigned thread)
 {
     fiber *f = &fibers[thread];
+    f->is = READY;
+    if (f->made)
+        return;
+    f->made = true;
     getcontext(&f->now.context);
     f->now.context.uc_stack.ss_sp = &stacks[thread * STACK];
     f->now.context.uc_stack.ss_size = STACK;
     f->now.left = false;
-    f->is = READY;
     makecontext(&f->now.context, run_fiber, 0);
 }
 
@@ -258,7 +264,7 @@ void hr_emulate_elsewhere()
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel)
 {
     if (fibers.size() < threads) {
-        fibers.resize(threads);
+        fibers.assign(threads, fiber());
         stacks.resize(threads * STACK);
     }
     body = &kernel;
@@ -285,8 +291,9 @@ const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_op *const ops[] = {NULL};
     static const hr_cuda_decoder jpeg = {"jpeg", hr_cuda_jpeg_decode};
+    static const hr_cuda_decoder jpeg2000 = {"jpeg2000", hr_cuda_jpeg2000_decode};
     static const hr_cuda_decoder tiff = {"tiff", hr_cuda_tiff_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, &tiff, NULL};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &jpeg2000, &tiff, NULL};
     static hr_cuda_module_def m;
     m.abi = HR_CUDA_ABI_VERSION;
     m.struct_size = sizeof m;
