@@ -100,8 +100,8 @@ HR_SHARED void gather_runs(const hr_device_program *p, int tile, int thread, int
     }
 }
 
-// The positions of a tile's pixels, in shared memory. One more column, so that rows are in
-// different banks.
+// The positions of a tile's pixels, in shared memory; a tile is narrower than HR_GATHER_RUN. One
+// more column, so that rows are in different banks.
 struct GatherPositions {
     float at[2][HR_DEVICE_GATHER_HIGH][HR_DEVICE_GATHER_WIDE + 1];
 };
@@ -162,22 +162,27 @@ template <int C, int STORE> struct GatherTile {
         fill = g->fill;
     }
 
-    // The positions of a row along an axis.
+    // The positions of a row along an axis. They are summed up anew at most once.
     HR_MEMBER void find_row(int axis, int row) const
     {
         const hr_map *map = frame.map;
-        unsigned x = (unsigned)(p->view_x + x0);
-        float y = (float)(p->view_y + y0 + row) + 0.5f, step = map->m[axis][0];
-        float at = gather_at(map, axis, (float)(x - x % HR_GATHER_RUN) + 0.5f, y);
+        const unsigned x = (unsigned)(p->view_x + x0), ahead = x % HR_GATHER_RUN;
+        const float y = (float)(p->view_y + y0 + row) + 0.5f, step = map->m[axis][0];
+        const int end = HR_MIN(columns, (int)(HR_GATHER_RUN - ahead));
         float *to = positions->at[axis][row];
-        for (unsigned k = x % HR_GATHER_RUN; k > 0; k--)
+        float at = gather_at(map, axis, (float)(x - ahead) + 0.5f, y);
+        HR_UNROLL_FOUR
+        for (unsigned k = 0; k < ahead; k++)
             at += step;
-        to[0] = at;
-        for (unsigned k = 1; k < (unsigned)columns; k++) {
-            at = (x + k) % HR_GATHER_RUN ? at + step
-                                         : gather_at(map, axis, (float)(x + k) + 0.5f, y);
+        HR_UNROLL_FOUR
+        for (int k = 0; k < end; k++, at += step)
             to[k] = at;
-        }
+        if (end == columns)
+            return;
+        at = gather_at(map, axis, (float)(x + (unsigned)end) + 0.5f, y);
+        HR_UNROLL_FOUR
+        for (int k = end; k < columns; k++, at += step)
+            to[k] = at;
     }
 
     HR_MEMBER void find(int thread, int threads) const

@@ -35,7 +35,7 @@ struct record {
 
 hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
 {
-    const hr_chain *chain = (const hr_chain *)c->memo;
+    const hr_transform_product *chain = (const hr_transform_product *)c->memo;
     const int64_t size = chain->ndim * (chain->ndim + 1);
     hr_staged factors;
     HR_TRY(staging->alloc(staging, ((size_t)c->n_in + 1) * sizeof(factor), &factors, error));

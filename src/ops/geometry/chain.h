@@ -30,11 +30,11 @@ HR_SHARED void transform_chain(float *out, const float *a, const float *b, int32
 
 /* What transforms.* leave for a run on a device: inputs, and then what the operator makes, are
  * applied one after the other. */
-typedef struct hr_chain {
+typedef struct hr_transform_product {
     int32_t ndim;
     bool reverse; /* each is applied before those in front of it, not after them */
     int64_t frames;
     const float *made; /* on the device: a matrix for each frame; NULL: the operator makes none */
-} hr_chain;
+} hr_transform_product;
 
 #endif

@@ -78,14 +78,14 @@ static hr_status make_frame(const hr_op_call *c, hr_transform_fn make, int32_t n
 hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const float *made,
                               hr_error *error)
 {
-    hr_chain *chain = hr_arena_alloc(c->arena, sizeof(*chain), error);
+    hr_transform_product *chain = hr_arena_alloc(c->arena, sizeof(*chain), error);
 
     if (!chain)
         return HR_STATUS_NO_MEMORY;
-    *chain = (hr_chain){.ndim = ndim,
-                        .reverse = ((const hr_transform_args *)c->args)->reverse_order,
-                        .frames = frames == HR_FRAMES_NONE ? 1 : frames,
-                        .made = made};
+    *chain = (hr_transform_product){.ndim = ndim,
+                                    .reverse = ((const hr_transform_args *)c->args)->reverse_order,
+                                    .frames = frames == HR_FRAMES_NONE ? 1 : frames,
+                                    .made = made};
     c->memo = chain;
     return HR_STATUS_OK;
 }

@@ -56,7 +56,7 @@ hr_status hr__transform_center(hr_affine *matrix, hr_floats center, hr_error *er
 /* The number of dimensions of an input that contains one or more matrices; fails if it does not. */
 hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_frames *frames,
                               hr_error *error);
-/* For a device: the memo of its run. `made`: of hr_chain. */
+/* For a device: the memo of its run. `made`: of hr_transform_product. */
 hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const float *made,
                               hr_error *error);
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);
