@@ -235,7 +235,7 @@ bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it)
  * so the consumer alone does what is soon done. */
 static int32_t helpers(const hr_pipeline *p, const hr_iteration *it)
 {
-    if (!hr__consumer_works(p, it))
+    if (!it->called || !hr__consumer_works(p, it))
         return it->tasks;
     return (int32_t)HR_MIN(it->tasks - 1, p->task_ns[it->stage] * it->tasks / HELP_NS);
 }
