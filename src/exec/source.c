@@ -6,12 +6,24 @@
 #include "exec/source.h"
 
 #define NAME_SIZE HR_SHOWN_SIZE /* for the name of an item */
+#define AHEAD_FIRST 16
+#define AHEAD_MOST 128
 
-/* How many samples beyond the iterations in flight have read requests: enough for storage that
- * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
-static int32_t ahead_wanted(const hr_pipeline *p)
+/* How many samples beyond the iterations in flight have read requests, at most: enough for storage
+ * that serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
+static int32_t ahead_most(const hr_pipeline *p)
 {
-    return HR_MAX(p->options.batch_size, 128);
+    return HR_MAX(p->options.batch_size, AHEAD_MOST);
+}
+
+/* About as many as the consumer has taken so far: the first batches do not wait for the bytes of
+ * many later ones. */
+static int32_t ahead_now(const hr_pipeline *p, const hr_source *s)
+{
+    int64_t batch = p->options.batch_size;
+    int64_t taken = s->scheduled - batch * p->options.prefetch_queue_depth;
+    int64_t least = HR_MAX(batch, AHEAD_FIRST);
+    return (int32_t)HR_MIN(HR_MAX(least, taken), s->ahead_capacity);
 }
 
 /* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,
@@ -58,7 +70,7 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     s->sampler.selection = &s->selection;
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
-    s->ahead_capacity = ahead_wanted(p);
+    s->ahead_capacity = ahead_most(p);
     s->ahead = hr_calloc((size_t)s->ahead_capacity, sizeof(*s->ahead), error);
     return s->ahead ? make_cache(p, s, error) : HR_STATUS_NO_MEMORY;
 }
@@ -155,8 +167,8 @@ static hr_status ask(const hr_source *s, int64_t index, hr_read **out, hr_error 
 hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
 {
     hr_status status = HR_STATUS_OK;
-    int32_t before = s->ahead_count, end = s->ahead_first + before;
-    while (s->ahead_count < s->ahead_capacity && status == HR_STATUS_OK) {
+    int32_t before = s->ahead_count, end = s->ahead_first + before, wanted = ahead_now(p, s);
+    while (s->ahead_count < wanted && status == HR_STATUS_OK) {
         int64_t index = hr_sampler_at(&s->sampler, s->position + s->ahead_count).index;
         int32_t slot = (s->ahead_first + s->ahead_count) % s->ahead_capacity;
         status = ask(s, index, &s->ahead[slot], error);
@@ -184,6 +196,7 @@ void hr__source_next(hr_source *s, hr_sample_source *out)
     s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
     s->ahead_count--;
     s->position++;
+    s->scheduled++;
 }
 
 void hr__source_drop(hr_pipeline *p, hr_sample_source *ss)

@@ -86,6 +86,7 @@ typedef struct hr_source {
     int64_t position;      /* of the next sample to schedule */
     hr_read **ahead;       /* ring of read requests for position .. position + ahead_count - 1 */
     int32_t ahead_count, ahead_capacity, ahead_first;
+    int64_t scheduled;                   /* samples, since the pipeline was created */
     hr_supply *queue_first, *queue_last; /* not scheduled yet; at most one of a stream */
     int32_t queue_count;
     /* of a stream: */

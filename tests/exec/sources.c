@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "exec/fixture.h"
+#include "exec/source.h"
 #include "graph/graph.h"
 #include "graph/value.h"
 #include "test.h"
@@ -530,6 +531,30 @@ TEST(a_file_larger_than_memory_is_skipped)
     CHECK_OK(hr_pipeline_errors(p, &json, &error), error);
     CHECK(strstr(json, "host_memory_limit"));
     hr_string_free(json);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+/* The first batches do not wait for the bytes of many later ones. */
+TEST(reads_ahead_what_was_taken_before)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 1);
+    options.run_here = true; /* no other thread schedules */
+    options.prefetch_queue_depth = 2;
+    fixture_make(&f, FILES);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    for (int32_t taken = 4; taken < 4 * 60; taken += 4) {
+        CHECK_OK(hr_pipeline_run(p, HANG_MS, &out, &error), error);
+        hr_outputs_unref(out);
+        int32_t ahead = p->sources[0].ahead_count, scheduled = 4 * options.prefetch_queue_depth;
+        CHECK(ahead >= HR_MIN(HR_MAX(taken - scheduled, 16), 128));
+        CHECK(ahead <= HR_MIN(HR_MAX(taken, 16), 128));
+    }
     hr_pipeline_destroy(p);
     fixture_remove(&f);
 }
