@@ -39,6 +39,19 @@ static batch_job later[JOBS];
 static int later_count;
 
 static hr_jpeg_index *index_part(const hr_jpeg_index *index);
+static bool
+    unjudged; /* pixels may be wrong, but no memory may be touched that is not the image's */
+
+/* A false index that can come from a cache: its entries ascend. */
+static void falsify(hr_jpeg_index *index)
+{
+    uint8_t *packed = malloc((size_t)index->count * HR_JPEG_PACKED);
+    size_t size = hr_jpeg_index_pack(index, packed);
+    for (int i = help_between(1, 8); i > 0; i--)
+        packed[help_random() % size] ^= (uint8_t)(1u << help_random() % 8);
+    hr_jpeg_index_unpack(index, packed, size);
+    free(packed);
+}
 
 static void try_again(const batch_job *j, const hr_jpeg_index *index)
 {
@@ -53,6 +66,8 @@ static void try_again(const batch_job *j, const hr_jpeg_index *index)
                       .channels = j->channels,
                       .index = index_part(index),
                       .stride = (size_t)j->window.w * (size_t)j->channels};
+    if (unjudged)
+        falsify((hr_jpeg_index *)(uintptr_t)to->index);
     if (help_random() % 2) {
         to->window = help_window(j->info.height, j->info.width);
         to->stride = (size_t)to->window.w * (size_t)j->channels;
@@ -80,6 +95,8 @@ static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *aren
     BATCH_TRY(hr_jpeg_index_make(&index, j->size, arena, error));
     if (hr_cache_get(cache, &image.key, arena, &packed, &packed_size))
         hr_jpeg_index_unpack(&index, packed, packed_size);
+    if (unjudged && j->index)
+        return true;
     int32_t known = j->index ? j->index->count : 1, count = index.count;
     noted += count - known;
     if (j->info.progressive) {
@@ -144,6 +161,7 @@ static void judge(const batch_job *j, bool damaged, hr_arena *arena)
     } else {
         good = !j->taken || j->status != 0;
     }
+    good = good || (unjudged && j->index);
     if (!good && failures++ < 20)
         printf("FAILED: %dx%d of %dx%d at %d,%d, %d channels, %zu bytes, here %d, taken %d, "
                "status %u, index %d, orientation %d, order %u\n",
@@ -399,6 +417,16 @@ static void try_progressive(queue *q)
     }
     flush(q);
     say("progressive");
+    unjudged = true;
+    for (int i = 0; i < rounds(200); i++) {
+        files_kind kind;
+        size_t size;
+        uint8_t *file = progressive_file(i, 250, &kind, &size);
+        add_file(q, file, size, !kind.rgb);
+    }
+    flush(q);
+    say("... false indices");
+    unjudged = false;
     for (int i = 0; i < rounds(200); i++) {
         int width, height;
         size_t size;

@@ -12,7 +12,9 @@
 
 enum {
     PASSES_MOST = 64,
-    SERIAL_MOST = 1 << 20 /* blocks that the device may visit one after the other */
+    /* of a scan, whose symbols the device decodes one after the other; about a second */
+    SERIAL_BLOCKS = 1 << 20,
+    SERIAL_BYTES = 8 << 20
 };
 
 /* A scan, as its headers describe it. Pointers are into the file. */
@@ -97,7 +99,7 @@ static bool add_pass(const hr_jpeg_cutter *s, passes *all, size_t size)
     find_level(all, p);
     if (all->count > 1)
         p->mcu = p[-1].mcu + p[-1].mcus;
-    return p->level < HR_JPEG_DEVICE_LEVELS && p->mcus <= SERIAL_MOST && take_tables(m, p);
+    return p->level < HR_JPEG_DEVICE_LEVELS && p->mcus <= SERIAL_BLOCKS && take_tables(m, p);
 }
 
 static bool read_passes(const hr_jpeg_cutter *s, hr_jpeg_markers *m, passes *all)
@@ -140,6 +142,8 @@ static bool add_segment(hr_jpeg_cutter *s, const pass *p, const uint8_t *from, c
     hr_jpeg_device_image *out = s->out;
     size_t size = to > from ? (size_t)(to - from) : 0;
     bool serial = p->header.first > 0 || p->header.high == 0; /* others need no entries */
+    if (size > SERIAL_BYTES)
+        return false;
     segment->note = out->notes;
     if (serial && p->restart == 0 && size > 2 * HR_JPEG_DEVICE_NOTE)
         segment->notes = (uint32_t)(size / HR_JPEG_DEVICE_NOTE);
