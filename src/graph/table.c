@@ -49,11 +49,10 @@ bool hr_op_runs_on_cpu(const hr_op_def *def)
 
 bool hr_op_has_kernels(const hr_op_def *def)
 {
-    const char *of = def->on_gpu ? def->on_gpu[0] : def->name;
     for (const char *const *name = hr_cuda_op_names; *name; name++)
-        if (strcmp(*name, of) == 0)
+        if (strcmp(*name, def->name) == 0)
             return true;
-    return def->run_cuda;
+    return def->run_cuda || def->on_gpu;
 }
 
 /* ---- arguments and inputs by name and number ---- */

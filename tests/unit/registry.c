@@ -259,6 +259,31 @@ TEST(inputs_and_outputs_follow)
     }
 }
 
+/* What takes the place of an operator on a GPU: see hr_op_def.on_gpu. */
+TEST(parts_fit_their_operator)
+{
+    int found = 0;
+    for (int32_t i = 0; i < hr_registry_count(); i++) {
+        const hr_op_def *def = hr_registry_get(i);
+        if (!def->on_gpu)
+            continue;
+        const hr_op_def *first = hr_registry_find(def->on_gpu[0], NULL);
+        const hr_op_def *last = hr_registry_find(def->on_gpu[1], NULL);
+        found++;
+        CHECK(first && last && hr_op_has_kernels(first) && hr_op_has_kernels(last));
+        CHECK(!hr_op_runs_on_cpu(first) && !hr_op_runs_on_cpu(last));
+        CHECK(first->args == def->args && first->args_size == def->args_size);
+        CHECK(hr_op_ports_of(first).in_max == hr_op_ports_of(def).in_max);
+        CHECK(hr_op_ports_of(first).out_count == 2 && hr__args_count(last) == 0);
+        CHECK(hr_op_ports_of(last).in_min == 2 && hr_op_ports_of(last).in_max == 2);
+        CHECK(!last->in[0].host && last->in[1].host);
+        CHECK(hr_op_ports_of(last).out_count == hr_op_ports_of(def).out_count);
+        CHECK(strcmp(first->shown, def->name) == 0 && strcmp(last->shown, def->name) == 0);
+        CHECK(first->flags & last->flags & HR_OP_HIDDEN);
+    }
+    CHECK(found > 0);
+}
+
 TEST(schema_is_json_and_complete)
 {
     hr_error error = {0};

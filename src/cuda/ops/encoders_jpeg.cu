@@ -37,7 +37,8 @@ struct part {
 struct scan_part : part {
     const uint8_t *src;
     const hr_jpeg_scan_tables *tables;
-    hr_jpeg_scan_info start, *info; // start: what the host knows of it
+    hr_jpeg_scan_head head;
+    hr_jpeg_scan_info *info;
     int64_t count;
     int32_t tiles;
     bool optimize;
@@ -297,16 +298,8 @@ struct make_codes : scan_part {
     HR_DEVICE void phase(int, int, Shared *shared, int thread) const
     {
         int chroma = thread >> 1, ac = thread & 1;
-        if (thread == 4) {
-            info->height = start.height;
-            info->width = start.width;
-            info->components = start.components;
-            info->h = start.h;
-            info->v = start.v;
-            info->quality = start.quality;
-            info->restart_rows = start.restart_rows;
-            info->reserved = 0;
-        }
+        if (thread == 4)
+            info->head = head;
         if (thread >= 4)
             return;
         uint8_t *definition = info->definitions[chroma][ac];
@@ -602,7 +595,7 @@ void scan_make(scan_part *p, const hr_op_call *c)
     part_make(p, &memo->grid, &memo->work, c->out[0].data);
     p->src = (const uint8_t *)c->in[0].data;
     p->tables = memo->tables;
-    p->start = memo->info;
+    p->head = memo->head;
     p->info = (hr_jpeg_scan_info *)c->out[1].data;
     p->optimize = memo->optimize;
 }

@@ -87,7 +87,7 @@ static hr_status scan_infer(hr_op_call *c, hr_error *error)
     memo->grid = grid_of(&head);
     memo->work = work_of(&memo->grid);
     memo->optimize = how.optimize;
-    memo->info = (hr_jpeg_scan_info){.height = head.height,
+    memo->head = (hr_jpeg_scan_head){.height = head.height,
                                      .width = head.width,
                                      .components = head.components,
                                      .h = how.h,
@@ -113,12 +113,13 @@ static bool definitions_fit(const hr_jpeg_scan_info *info)
 }
 
 /* Whether it may be of the first part. */
-static bool info_fits(const hr_jpeg_scan_info *i)
+static bool info_fits(const hr_jpeg_scan_info *info)
 {
+    const hr_jpeg_scan_head *i = &info->head;
     return i->height > 0 && i->height <= HR_JPEG_SIDE_MAX && i->width > 0 &&
            i->width <= HR_JPEG_SIDE_MAX && (i->components == 1 || i->components == 3) &&
            (i->h == 1 || i->h == 2) && (i->v == 1 || i->v == 2) && i->restart_rows >= 0 &&
-           definitions_fit(i);
+           definitions_fit(info);
 }
 
 static hr_status take_info(const hr_op_call *c, hr_jpeg_scan_info *info, hr_error *error)
@@ -158,9 +159,10 @@ static hr_status file_infer(hr_op_call *c, hr_error *error)
     if (!memo)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(take_info(c, &info, error));
-    hr_jpeg_pixels image = {NULL, info.height, info.width, info.components};
+    const hr_jpeg_scan_head *of = &info.head;
+    hr_jpeg_pixels image = {NULL, of->height, of->width, of->components};
     hr_jpeg_encoding how = {
-        .quality = info.quality, .h = info.h, .v = info.v, .restart_rows = info.restart_rows};
+        .quality = of->quality, .h = of->h, .v = of->v, .restart_rows = of->restart_rows};
     HR_TRY(hr_jpeg_header_make(&head, &image, &how, error));
     memset(memo, 0, sizeof(*memo));
     memo->grid = grid_of(&head);

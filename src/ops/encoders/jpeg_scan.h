@@ -20,11 +20,16 @@ typedef struct hr_jpeg_grid {
     int64_t intervals;
 } hr_jpeg_grid;
 
+/* What the header of the file says. */
+typedef struct hr_jpeg_scan_head {
+    int32_t height, width, components;
+    int32_t h, v, quality, restart_rows, reserved;
+} hr_jpeg_scan_head;
+
 /* What is known of an image when the first part is done; in host memory. */
 typedef struct hr_jpeg_scan_info {
     int64_t size; /* of the scan, with its markers */
-    int32_t height, width, components;
-    int32_t h, v, quality, restart_rows, reserved;
+    hr_jpeg_scan_head head;
     uint8_t definitions[2][2][HR_JPEG_DEFINITION_BYTES]; /* luma, chroma; DC, AC */
 } hr_jpeg_scan_info;
 
@@ -50,7 +55,7 @@ typedef struct hr_jpeg_left {
 typedef struct hr_jpeg_scan_memo {
     hr_jpeg_grid grid;
     hr_jpeg_left work;
-    hr_jpeg_scan_info info;
+    hr_jpeg_scan_head head;
     const hr_jpeg_scan_tables *tables; /* on the device */
     bool optimize;
 } hr_jpeg_scan_memo;
