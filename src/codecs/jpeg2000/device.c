@@ -16,10 +16,10 @@ enum {
     SOT = 0xFF90,
     SOT_SIZE = 12,
     BITS = 8,
-    PARTS_MOST = 1 << 16,      /* resolutions of all components and tiles */
-    SAMPLES_MOST = 1 << 28,    /* of the tiles that are decoded */
-    BLOCKS_SLACK = 1 << 16,    /* so many more code-blocks than bytes */
-    PRECINCT_BITS_MOST = 30,   /* of a precinct's size on the reference grid */
+    PARTS_MOST = 1 << 16,    /* resolutions of all components and tiles */
+    SAMPLES_MOST = 1 << 28,  /* of the tiles that are decoded */
+    BLOCKS_SLACK = 1 << 16,  /* so many more code-blocks than bytes */
+    PRECINCT_BITS_MOST = 30, /* of a precinct's size on the reference grid */
     ALIGN = 256
 };
 
@@ -179,8 +179,8 @@ static hr_status stage_parts(preparing *p, hr_staging *staging, hr_error *error)
     hr_jpeg2000_device_image *out = p->image;
     hr_staged staged;
     uint64_t samples = 0;
-    HR_TRY(staging->alloc(staging, out->part_count * sizeof(hr_jpeg2000_device_part), &staged,
-                          error));
+    HR_TRY(
+        staging->alloc(staging, out->part_count * sizeof(hr_jpeg2000_device_part), &staged, error));
     hr_jpeg2000_device_part *part = staged.host;
     for (uint32_t i = 0; i < p->tile_count; i++) {
         const hr_jpeg2000_area *a = &p->tiles[i].area;

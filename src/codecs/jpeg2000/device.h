@@ -23,7 +23,7 @@ typedef struct hr_jpeg2000_device_block {
     uint16_t w, h;
     uint8_t passes, planes; /* planes: bits */
     uint8_t kind, pad;      /* kind: of the band, 0 LL, 1 HL, 2 LH, 3 HH */
-    float step; /* 9/7: what a coefficient of 1 stands for, with its half bit */
+    float step;             /* 9/7: what a coefficient of 1 stands for, with its half bit */
 } hr_jpeg2000_device_block;
 
 /* A component of a tile: rows of `area`'s size. */
@@ -45,13 +45,13 @@ typedef struct hr_jpeg2000_device_image {
     const hr_jpeg2000_device_block *blocks; /* neighbours in this order take similarly long */
     const hr_jpeg2000_device_part *parts;   /* component by component of the first tile, ... */
     uint32_t block_count, part_count, samples, flag_words;
-    uint32_t x0, y0, width, height;                  /* of the window, on the reference grid */
-    uint32_t tile_x0, tile_y0, tile_w, tile_h;       /* of the first tile, without cutting */
-    uint32_t across, components;                     /* tiles of the window in a row */
-    uint32_t part_w, part_h;                         /* the largest part's size */
-    uint32_t levels, reversible, mixed;              /* as in hr_jpeg2000_coding */
-    uint32_t channels;                               /* of dst */
-    uint8_t channel[HR_JPEG2000_DEVICE_CHANNELS];    /* their components */
+    uint32_t x0, y0, width, height;               /* of the window, on the reference grid */
+    uint32_t tile_x0, tile_y0, tile_w, tile_h;    /* of the first tile, without cutting */
+    uint32_t across, components;                  /* tiles of the window in a row */
+    uint32_t part_w, part_h;                      /* the largest part's size */
+    uint32_t levels, reversible, mixed;           /* as in hr_jpeg2000_coding */
+    uint32_t channels;                            /* of dst */
+    uint8_t channel[HR_JPEG2000_DEVICE_CHANNELS]; /* their components */
 } hr_jpeg2000_device_image;
 
 struct hr_coded;
