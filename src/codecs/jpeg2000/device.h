@@ -6,6 +6,7 @@
 #define HR_CODECS_JPEG2000_DEVICE_H
 
 #include "codecs/steps.h"
+#include "core/shared.h"
 #include "headrace/operator.h"
 
 #ifdef __cplusplus
@@ -37,8 +38,6 @@ typedef struct hr_jpeg2000_device_image {
     /* set when the record is copied for the kernels */
     uint8_t *dst; /* u8, interleaved channels */
     uint32_t *status;
-    int32_t *planes, *spare; /* `samples` elements each; floats with the 9/7 wavelet */
-    uint16_t *flags;         /* flag_words for each block, those of LANES blocks interleaved */
     /* set by hr_jpeg2000_device_prepare */
     hr_steps steps;
     const uint8_t *bytes;
@@ -53,6 +52,20 @@ typedef struct hr_jpeg2000_device_image {
     uint32_t channels;                            /* of dst */
     uint8_t channel[HR_JPEG2000_DEVICE_CHANNELS]; /* their components */
 } hr_jpeg2000_device_image;
+
+/* Memory in which the kernels decode an image: two planes of all samples, which are floats with the
+ * 9/7 wavelet, then flag_words of 16 bits for each block, those of LANES blocks interleaved. */
+HR_SHARED size_t hr_jpeg2000_device_plane(const hr_jpeg2000_device_image *image)
+{
+    return ((size_t)image->samples * sizeof(int32_t) + 255) / 256 * 256;
+}
+
+HR_SHARED size_t hr_jpeg2000_device_memory(const hr_jpeg2000_device_image *image)
+{
+    size_t blocks = (image->block_count + HR_JPEG2000_DEVICE_LANES - (size_t)1) /
+                    HR_JPEG2000_DEVICE_LANES * HR_JPEG2000_DEVICE_LANES;
+    return 2 * hr_jpeg2000_device_plane(image) + blocks * image->flag_words * sizeof(uint16_t);
+}
 
 struct hr_coded;
 struct hr_arena;
