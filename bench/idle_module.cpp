@@ -39,6 +39,11 @@ static hr_status jpeg_decode(hr_cuda_launch *, hr_staged records, int32_t count,
     return work();
 }
 
+static hr_status other_decode(hr_cuda_launch *, hr_staged, int32_t, hr_error *)
+{
+    return work();
+}
+
 static hr_status copy(int32_t, void *, void *to, const void *from, size_t size, hr_error *)
 {
     if (noted && from == (const void *)noted)
@@ -82,7 +87,9 @@ static hr_status create(void **out)
 static const hr_cuda_module_def *module_make()
 {
     static const hr_cuda_decoder jpeg = {"jpeg", jpeg_decode};
-    static const hr_cuda_decoder *const decoders[] = {&jpeg, nullptr};
+    static const hr_cuda_decoder jpeg2000 = {"jpeg2000", other_decode};
+    static const hr_cuda_decoder tiff = {"tiff", other_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, &jpeg2000, &tiff, nullptr};
     static hr_cuda_module_def m = {};
     m.abi = HR_CUDA_ABI_VERSION;
     m.struct_size = sizeof(m);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Fuzzes one codec. The first eight bytes choose output type, element type, orientation, page and
- * window; the rest is the file. The output memory is exactly as large as the window needs. */
+ * window; the rest is the file. The output memory is exactly as large as the window needs. Where
+ * the codec has a decoder on devices, the file is prepared for it, too. */
 #ifndef HR_TESTS_CODEC_FUZZ_H
 #define HR_TESTS_CODEC_FUZZ_H
 
 #include "codecs/codec.h"
+#include "image/coded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,38 @@ static inline void fuzz_axis(int64_t n, uint8_t a, uint8_t b, int64_t *start, in
 {
     *start = n * a / 256;
     *count = 1 + (n - *start - 1) * b / 255;
+}
+
+typedef struct fuzz_staged {
+    hr_staging staging; /* must be first */
+    void *memory[8];
+    int count;
+} fuzz_staged;
+
+static inline hr_status fuzz_alloc(hr_staging *staging, size_t size, hr_staged *out,
+                                   hr_error *error)
+{
+    fuzz_staged *s = (fuzz_staged *)(void *)staging;
+    if (s->count == 8)
+        abort(); /* more than a file should need */
+    if (!(out->host = out->device = malloc(size ? size : 1)))
+        return hr_fail_memory(error, size);
+    s->memory[s->count++] = out->host;
+    return HR_STATUS_OK;
+}
+
+/* What is staged is as large as was asked for, so that a sanitizer sees what is written beyond. */
+static inline void fuzz_stage(const uint8_t *file, size_t size, const hr_image_info *info,
+                              const hr_decode_request *q, hr_op_call *c)
+{
+    fuzz_staged s = {.staging = {.alloc = fuzz_alloc}};
+    hr_error error;
+    hr_coded coded;
+    hr_status status = hr_image_stage(file, size, info, q, c, &s.staging, c->arena, &coded, &error);
+    if (status == HR_STATUS_OK && (!coded.decoder || !coded.record))
+        abort();
+    for (int i = 0; i < s.count; i++)
+        free(s.memory[i]);
 }
 
 static inline void fuzz_decode(const uint8_t *prefix, const uint8_t *file, size_t size,
@@ -45,6 +79,7 @@ static inline void fuzz_decode(const uint8_t *prefix, const uint8_t *file, size_
         hr_status status = hr_image_decode(file, size, info, &q, &c, &error);
         if (status != HR_STATUS_OK && (error.status != status || error.message[0] == 0))
             abort(); /* a failure without a message */
+        fuzz_stage(file, size, info, &q, &c);
         hr_arena_destroy(arena);
     }
     free(q.dst);

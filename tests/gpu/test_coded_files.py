@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace import _core
+from headrace import Pipeline, _core, fn, types
 from tiffs import tiff
 
 BUILD = Path(_core.__file__).resolve().parents[2]
@@ -57,26 +57,27 @@ def picture(height: int, width: int, channels: int, noise: int, seed: int = 0) -
 
 def lzw_files() -> Iterator[tuple[str, bytes]]:
     """Files that the device decodes."""
+    kinds: dict[str, dict[str, Any]] = {
+        "one": {},
+        "strips": {"rows_per_strip": 9},
+        "tiles": {"tile": (16, 32)},
+        "large-tile": {"tile": (64, 80)},
+        "big": {"rows_per_strip": 16, "big": True, "order": ">"},
+    }
     for i, noise in enumerate((0, 1, 40, 255)):
         for channels in (1, 2, 3, 4):
             image = picture(37 + 7 * i, 51 + i, channels, noise, i)
             photometric = 1 if channels < 3 else 2
             for predictor in (1, 2):
-                for name, options in {
-                    "one": {},
-                    "strips": {"rows_per_strip": 9},
-                    "tiles": {"tile": (16, 32)},
-                    "large-tile": {"tile": (64, 80)},
-                    "big": {"rows_per_strip": 16, "big": True, "order": ">"},
-                }.items():
+                for name, options in kinds.items():
                     data = tiff(image, photometric, compression=5, predictor=predictor, **options)
                     yield f"{name}-{noise}-{channels}-{predictor}.tif", data
     for mode in ("L", "RGB", "RGBA"):  # libtiff clears its table at other places
         channels = len(Image.new(mode, (1, 1)).getbands())
-        image = Image.fromarray(picture(120, 90, channels, 30).squeeze(), mode)
+        saved = Image.fromarray(picture(120, 90, channels, 30).squeeze(), mode)
         for predictor in (1, 2):
             out = io.BytesIO()
-            image.save(out, "TIFF", compression="tiff_lzw", tiffinfo={317: predictor, 278: 50})
+            saved.save(out, "TIFF", compression="tiff_lzw", tiffinfo={317: predictor, 278: 50})
             yield f"libtiff-{mode}-{predictor}.tif", out.getvalue()
     flat = np.full((300, 250, 3), 77, np.uint8)  # the longest strings
     yield "flat.tif", tiff(flat, 2, compression=5)
@@ -208,7 +209,8 @@ def test_damaged_jpeg2000(tmp_path: Path) -> None:
     image = picture(70, 61, 3, 20)
     for irreversible in (False, True):
         options = {"precinct_size": (64, 64), "num_resolutions": 3, "quality_layers": [20, 3]}
-        for k, more in enumerate(({}, options, {"tile_size": (40, 40)})):
+        kinds: list[dict[str, Any]] = [{}, options, {"tile_size": (40, 40)}]
+        for k, more in enumerate(kinds):
             sound = jpeg2000(image, irreversible=irreversible, no_jp2=True, **more)
             headers = sound.index(b"\xff\x93")
             for i in range(40):
@@ -218,3 +220,25 @@ def test_damaged_jpeg2000(tmp_path: Path) -> None:
                     damaged[at] ^= 1 << int(draw.integers(8))
                 files[f"{irreversible}-{k}-{i}"] = bytes(damaged)
     assert 50 < decode(tmp_path, files) < len(files)
+
+
+# ---- pipelines ----
+
+
+@pytest.mark.parametrize("kind", ["tiff", "5/3", "9/7"])
+def test_pipelines(module: object, kind: str) -> None:
+    """Batches of different files are the same on both devices: with a GPU, this runs the kernels there."""
+    made = lzw_files() if kind == "tiff" else jpeg2000_files(kind == "9/7")
+    files = [np.frombuffer(data, np.uint8) for _, data in made][::3]
+    results = []
+    for device in ("cpu", "mixed"):
+        pipe = Pipeline(batch_size=len(files), num_threads=2, device_id=0, seed=1)
+        with pipe:
+            encoded = fn.external_source(source=lambda: files, batch=True)
+            images = fn.decoders.image(encoded, device=device, output_type=types.RGB)
+            pipe.set_outputs(images)
+        (out,) = pipe.run()
+        out = out.as_cpu() if device == "mixed" else out
+        results.append([np.array(out[i]) for i in range(len(files))])
+    for on_cpu, on_gpu in zip(*results, strict=True):
+        np.testing.assert_array_equal(on_cpu, on_gpu)

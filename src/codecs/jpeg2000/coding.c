@@ -110,8 +110,8 @@ bool hr_jpeg2000_read_coding(const uint8_t *bytes, size_t size, hr_jpeg2000_codi
         else if (marker == QCD && !qcd)
             good = qcd = read_qcd(p, length - 2, c, &bands);
         else
-            good = marker == SIZ || marker == COM || marker == TLM || marker == PLM ||
-                   marker == CRG;
+            good =
+                marker == SIZ || marker == COM || marker == TLM || marker == PLM || marker == CRG;
         *at += 2 + length;
     }
     return good && cod && qcd && bands >= 3 * c->levels + 1;
@@ -120,8 +120,7 @@ bool hr_jpeg2000_read_coding(const uint8_t *bytes, size_t size, hr_jpeg2000_codi
 size_t hr_jpeg2000_skip_header(const uint8_t *bytes, size_t size, size_t at)
 {
     size_t length;
-    for (uint32_t marker; (marker = next_marker(bytes, size, at, &length)) != SOD;
-         at += 2 + length)
+    for (uint32_t marker; (marker = next_marker(bytes, size, at, &length)) != SOD; at += 2 + length)
         if (marker != PLT && marker != COM)
             return 0;
     return at;

@@ -16,11 +16,10 @@ enum {
     SOT = 0xFF90,
     SOT_SIZE = 12,
     BITS = 8,
-    PARTS_MOST = 1 << 16,      /* resolutions of all components and tiles */
-    SAMPLES_MOST = 1 << 28,    /* of the tiles that are decoded */
-    BLOCKS_SLACK = 1 << 16,    /* so many more code-blocks than bytes */
-    PRECINCT_BITS_MOST = 30,   /* of a precinct's size on the reference grid */
-    ALIGN = 256
+    PARTS_MOST = 1 << 16,   /* resolutions of all components and tiles */
+    SAMPLES_MOST = 1 << 28, /* of the tiles that are decoded */
+    BLOCKS_SLACK = 1 << 16, /* so many more code-blocks than bytes */
+    PRECINCT_BITS_MOST = 30 /* of a precinct's size on the reference grid */
 };
 
 /* The bytes of a tile: of its only tile-part, or copied from several. */
@@ -179,8 +178,8 @@ static hr_status stage_parts(preparing *p, hr_staging *staging, hr_error *error)
     hr_jpeg2000_device_image *out = p->image;
     hr_staged staged;
     uint64_t samples = 0;
-    HR_TRY(staging->alloc(staging, out->part_count * sizeof(hr_jpeg2000_device_part), &staged,
-                          error));
+    HR_TRY(
+        staging->alloc(staging, out->part_count * sizeof(hr_jpeg2000_device_part), &staged, error));
     hr_jpeg2000_device_part *part = staged.host;
     for (uint32_t i = 0; i < p->tile_count; i++) {
         const hr_jpeg2000_area *a = &p->tiles[i].area;
@@ -334,27 +333,12 @@ static hr_status stage_blocks(preparing *p, hr_staging *staging, hr_error *error
 
 /* ---- the record ---- */
 
-static size_t plane_bytes(const hr_jpeg2000_device_image *image)
-{
-    return ((size_t)image->samples * sizeof(int32_t) + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static size_t flag_bytes(const hr_jpeg2000_device_image *image)
-{
-    size_t groups = HR_DIVIDE_UP((size_t)image->block_count, HR_JPEG2000_DEVICE_LANES);
-    return groups * HR_JPEG2000_DEVICE_LANES * image->flag_words * sizeof(uint16_t);
-}
-
 static void bind(const hr_coded *coded, const hr_coded_memory *memory, void *record)
 {
     hr_jpeg2000_device_image *image = record;
     *image = *(const hr_jpeg2000_device_image *)coded->record;
-    char *scratch = memory->scratch;
     image->dst = memory->pixels;
     image->status = memory->status;
-    image->planes = (int32_t *)(void *)scratch;
-    image->spare = (int32_t *)(void *)(scratch + plane_bytes(image));
-    image->flags = (uint16_t *)(void *)(scratch + 2 * plane_bytes(image));
 }
 
 static hr_status prepare(preparing *p, hr_staging *staging, hr_error *error)
@@ -386,7 +370,6 @@ hr_status hr_jpeg2000_device_prepare(const hr_jpeg2000 *file, const hr_codec_req
     *out = (hr_coded){.decoder = &decoder,
                       .record = p.image,
                       .stride = p.image->steps.stride,
-                      .rows = p.image->steps.rows,
-                      .scratch = 2 * plane_bytes(p.image) + flag_bytes(p.image)};
+                      .rows = p.image->steps.rows};
     return status;
 }

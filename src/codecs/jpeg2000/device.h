@@ -6,6 +6,7 @@
 #define HR_CODECS_JPEG2000_DEVICE_H
 
 #include "codecs/steps.h"
+#include "core/shared.h"
 #include "headrace/operator.h"
 
 #ifdef __cplusplus
@@ -23,7 +24,7 @@ typedef struct hr_jpeg2000_device_block {
     uint16_t w, h;
     uint8_t passes, planes; /* planes: bits */
     uint8_t kind, pad;      /* kind: of the band, 0 LL, 1 HL, 2 LH, 3 HH */
-    float step; /* 9/7: what a coefficient of 1 stands for, with its half bit */
+    float step;             /* 9/7: what a coefficient of 1 stands for, with its half bit */
 } hr_jpeg2000_device_block;
 
 /* A component of a tile: rows of `area`'s size. */
@@ -37,22 +38,34 @@ typedef struct hr_jpeg2000_device_image {
     /* set when the record is copied for the kernels */
     uint8_t *dst; /* u8, interleaved channels */
     uint32_t *status;
-    int32_t *planes, *spare; /* `samples` elements each; floats with the 9/7 wavelet */
-    uint16_t *flags;         /* flag_words for each block, those of LANES blocks interleaved */
     /* set by hr_jpeg2000_device_prepare */
     hr_steps steps;
     const uint8_t *bytes;
     const hr_jpeg2000_device_block *blocks; /* neighbours in this order take similarly long */
     const hr_jpeg2000_device_part *parts;   /* component by component of the first tile, ... */
     uint32_t block_count, part_count, samples, flag_words;
-    uint32_t x0, y0, width, height;                  /* of the window, on the reference grid */
-    uint32_t tile_x0, tile_y0, tile_w, tile_h;       /* of the first tile, without cutting */
-    uint32_t across, components;                     /* tiles of the window in a row */
-    uint32_t part_w, part_h;                         /* the largest part's size */
-    uint32_t levels, reversible, mixed;              /* as in hr_jpeg2000_coding */
-    uint32_t channels;                               /* of dst */
-    uint8_t channel[HR_JPEG2000_DEVICE_CHANNELS];    /* their components */
+    uint32_t x0, y0, width, height;               /* of the window, on the reference grid */
+    uint32_t tile_x0, tile_y0, tile_w, tile_h;    /* of the first tile, without cutting */
+    uint32_t across, components;                  /* tiles of the window in a row */
+    uint32_t part_w, part_h;                      /* the largest part's size */
+    uint32_t levels, reversible, mixed;           /* as in hr_jpeg2000_coding */
+    uint32_t channels;                            /* of dst */
+    uint8_t channel[HR_JPEG2000_DEVICE_CHANNELS]; /* their components */
 } hr_jpeg2000_device_image;
+
+/* Memory in which the kernels decode an image: two planes of all samples, which are floats with the
+ * 9/7 wavelet, then flag_words of 16 bits for each block, those of LANES blocks interleaved. */
+HR_SHARED size_t hr_jpeg2000_device_plane(const hr_jpeg2000_device_image *image)
+{
+    return ((size_t)image->samples * sizeof(int32_t) + 255) / 256 * 256;
+}
+
+HR_SHARED size_t hr_jpeg2000_device_memory(const hr_jpeg2000_device_image *image)
+{
+    size_t blocks = (image->block_count + HR_JPEG2000_DEVICE_LANES - (size_t)1) /
+                    HR_JPEG2000_DEVICE_LANES * HR_JPEG2000_DEVICE_LANES;
+    return 2 * hr_jpeg2000_device_plane(image) + blocks * image->flag_words * sizeof(uint16_t);
+}
 
 struct hr_coded;
 struct hr_arena;

@@ -78,10 +78,9 @@ static hr_status lay_out_patch(const hr_jpeg2000_area *a, const cuts *c, hr_aren
     hr_jpeg2000_block *block = out->blocks;
     for (uint32_t y = top; y < top + out->down; y++)
         for (uint32_t x = left; x < left + out->across; x++, block++)
-            block->area = (hr_jpeg2000_area){HR_MAX(x << c->block_w, a->x0),
-                                             HR_MAX(y << c->block_h, a->y0),
-                                             HR_MIN((x + 1) << c->block_w, a->x1),
-                                             HR_MIN((y + 1) << c->block_h, a->y1)};
+            block->area = (hr_jpeg2000_area){
+                HR_MAX(x << c->block_w, a->x0), HR_MAX(y << c->block_h, a->y0),
+                HR_MIN((x + 1) << c->block_w, a->x1), HR_MIN((y + 1) << c->block_h, a->y1)};
     return HR_STATUS_OK;
 }
 
@@ -146,8 +145,7 @@ hr_status hr_jpeg2000_lay_out(const hr_jpeg2000_siz *siz, const hr_jpeg2000_codi
         if (!part->resolutions)
             return HR_STATUS_NO_MEMORY;
         for (uint32_t k = 0; k <= c->levels; k++)
-            HR_TRY(
-                lay_out_resolution(c, &part->area, k, arena, &part->resolutions[k], error));
+            HR_TRY(lay_out_resolution(c, &part->area, k, arena, &part->resolutions[k], error));
     }
     return HR_STATUS_OK;
 }

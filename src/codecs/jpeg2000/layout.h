@@ -45,8 +45,8 @@ typedef struct hr_jpeg2000_patch {
 
 typedef struct hr_jpeg2000_band {
     hr_jpeg2000_area area;
-    uint32_t kind;              /* 0 LL, 1 HL, 2 LH, 3 HH */
-    uint32_t planes;            /* Mb */
+    uint32_t kind;   /* 0 LL, 1 HL, 2 LH, 3 HH */
+    uint32_t planes; /* Mb */
     hr_jpeg2000_step step;
     hr_jpeg2000_patch *patches; /* of each precinct */
 } hr_jpeg2000_band;

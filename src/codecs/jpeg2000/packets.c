@@ -249,10 +249,10 @@ static void set_key(const hr_jpeg2000_coding *c, const hr_jpeg2000_tile *tile, u
 {
     const hr_jpeg2000_resolution *r = p->resolution;
     uint32_t level = c->levels - resolution, size = c->precincts[resolution];
-    uint64_t y = position(tile->area.y0, r->area.y0, (uint32_t)(p->precinct / r->across),
-                          size >> 4, level);
-    uint64_t x = position(tile->area.x0, r->area.x0, (uint32_t)(p->precinct % r->across),
-                          size & 15, level);
+    uint64_t y =
+        position(tile->area.y0, r->area.y0, (uint32_t)(p->precinct / r->across), size >> 4, level);
+    uint64_t x =
+        position(tile->area.x0, r->area.x0, (uint32_t)(p->precinct % r->across), size & 15, level);
     switch (c->order) {
     case HR_JPEG2000_ORDER_LRCP:
     case HR_JPEG2000_ORDER_RLCP:

@@ -26,10 +26,47 @@ static __host__ __device__ __forceinline__ uint32_t divide_up(uint32_t a, uint32
     return (a + b - 1) / b;
 }
 
-cudaError_t decode_blocks(const Image *host, const Image *device, int count, cudaStream_t stream);
-cudaError_t scale_blocks(const Image *host, const Image *device, int count, cudaStream_t stream);
-cudaError_t join_bands(const Image *host, const Image *device, int count, cudaStream_t stream);
-cudaError_t write_pixels(const Image *host, const Image *device, int count, cudaStream_t stream);
+// Memory of images that are decoded together: as much for each as the largest one needs.
+struct Memory {
+    const Image *first; // on the device
+    char *base;
+    size_t slot;
+
+    __device__ char *of(const Image *image) const
+    {
+        return base + (size_t)(image - first) * slot;
+    }
+
+    // Coefficients and samples: floats with the 9/7 wavelet.
+    template <typename T> __device__ T *plane(const Image *image) const
+    {
+        return (T *)of(image);
+    }
+
+    // Samples whose rows are joined, but not their columns.
+    template <typename T> __device__ T *spare(const Image *image) const
+    {
+        return (T *)(of(image) + hr_jpeg2000_device_plane(image));
+    }
+
+    __device__ uint16_t *flags(const Image *image) const
+    {
+        return (uint16_t *)(of(image) + 2 * hr_jpeg2000_device_plane(image));
+    }
+};
+
+// The images of a launch.
+struct Batch {
+    const Image *host, *device;
+    int count;
+    cudaStream_t stream;
+    Memory memory;
+};
+
+cudaError_t decode_blocks(const Batch &b);
+cudaError_t scale_blocks(const Batch &b);
+cudaError_t join_bands(const Batch &b);
+cudaError_t write_pixels(const Batch &b);
 
 } // namespace jpeg2000
 

@@ -44,7 +44,7 @@ static __device__ uint8_t level(float v)
 }
 
 template <typename T>
-static __device__ void write_pixel(const Image &image, uint32_t x, uint32_t y)
+static __device__ void write_pixel(const Image &image, const T *plane, uint32_t x, uint32_t y)
 {
     uint32_t gx = image.x0 + x, gy = image.y0 + y; // on the reference grid
     uint32_t tile_x = (gx - image.tile_x0) / image.tile_w;
@@ -53,7 +53,7 @@ static __device__ void write_pixel(const Image &image, uint32_t x, uint32_t y)
     T v[HR_JPEG2000_DEVICE_CHANNELS] = {};
     for (uint32_t k = 0; k < image.components; k++) {
         Part p = parts[k];
-        v[k] = ((const T *)image.planes)[p.at + (size_t)(gy - p.y0) * (p.x1 - p.x0) + (gx - p.x0)];
+        v[k] = plane[p.at + (size_t)(gy - p.y0) * (p.x1 - p.x0) + (gx - p.x0)];
     }
     if (image.mixed)
         unmix(v);
@@ -62,7 +62,7 @@ static __device__ void write_pixel(const Image &image, uint32_t x, uint32_t y)
         dst[k] = level(v[image.channel[k]]);
 }
 
-__global__ void __launch_bounds__(THREADS) write(const Image *images, const tiles::Share share)
+__global__ void __launch_bounds__(THREADS) write(const Image *images, const tiles::Share share, Memory memory)
 {
     int tile, i = tiles::find(share, &tile);
     const Image &image = images[i];
@@ -72,18 +72,21 @@ __global__ void __launch_bounds__(THREADS) write(const Image *images, const tile
     if (x >= image.width || y >= image.height)
         return;
     if (image.reversible)
-        write_pixel<int32_t>(image, x, y);
+        write_pixel(image, memory.plane<int32_t>(&image), x, y);
     else
-        write_pixel<float>(image, x, y);
+        write_pixel(image, memory.plane<float>(&image), x, y);
 }
 
 } // namespace
 
-cudaError_t write_pixels(const Image *host, const Image *device, int count, cudaStream_t stream)
+cudaError_t write_pixels(const Batch &b)
 {
-    return tiles::launch(write, host, device, count, THREADS, stream, [](const Image *image) {
-        return divide_up(image->width, ACROSS) * divide_up(image->height, DOWN);
-    });
+    return tiles::launch(
+        write, b.host, b.device, b.count, THREADS, b.stream,
+        [](const Image *image) {
+            return divide_up(image->width, ACROSS) * divide_up(image->height, DOWN);
+        },
+        b.memory);
 }
 
 } // namespace jpeg2000

@@ -161,20 +161,31 @@ struct Coder {
         k.own &= ~(15u << VISITED);
     }
 
+    // Words of a column: of the stripe, and of those above and below it.
+    __device__ void load_column(uint32_t s, uint32_t stripes, uint32_t x, uint32_t words[3]) const
+    {
+        words[0] = x < w ? load(s, x) : 0;
+        words[1] = x < w && s > 0 ? load(s - 1, x) : 0;
+        words[2] = x < w && s + 1 < stripes ? load(s + 1, x) : 0;
+    }
+
     template <int PASS> __device__ void stripe(uint32_t s, uint32_t stripes)
     {
         uint32_t rows = min(ROWS, h - s * ROWS);
         int32_t *p = coefficients + (size_t)s * ROWS * stride;
-        bool top = s == 0, bottom = s + 1 == stripes;
-        uint32_t above[3] = {0, top ? 0 : load(s - 1, 0), 0};
-        uint32_t below[3] = {0, bottom ? 0 : load(s + 1, 0), 0};
+        uint32_t above[3] = {}, below[3] = {};
+        uint32_t words[3], ahead[3]; // of the next column, and of the one after it
         Column k = {};
-        k.own = load(s, 0);
+        load_column(s, stripes, 0, words);
+        k.own = words[0];
+        above[1] = words[1];
+        below[1] = words[2];
+        load_column(s, stripes, 1, words);
         for (uint32_t x = 0; x < w; x++) {
-            bool end = x + 1 == w;
-            k.right = end ? 0 : load(s, x + 1);
-            above[2] = end || top ? 0 : load(s - 1, x + 1);
-            below[2] = end || bottom ? 0 : load(s + 1, x + 1);
+            load_column(s, stripes, x + 2, ahead); // takes longer than a column
+            k.right = words[0];
+            above[2] = words[1];
+            below[2] = words[2];
             k.before = six(above[0], k.left, below[0], SIGNIFICANT);
             k.here = six(above[1], k.own, below[1], SIGNIFICANT);
             k.after = six(above[2], k.right, below[2], SIGNIFICANT);
@@ -194,6 +205,8 @@ struct Coder {
                 above[i] = above[i + 1];
                 below[i] = below[i + 1];
             }
+            for (int i = 0; i < 3; i++)
+                words[i] = ahead[i];
         }
     }
 
@@ -221,7 +234,7 @@ struct Coder {
     }
 };
 
-__global__ void __launch_bounds__(LANES) decode_group(const Image *images, const tiles::Share share)
+__global__ void __launch_bounds__(LANES) decode_group(const Image *images, const tiles::Share share, Memory memory)
 {
     __shared__ Tables tables;
     uint32_t t = threadIdx.x;
@@ -236,7 +249,7 @@ __global__ void __launch_bounds__(LANES) decode_group(const Image *images, const
         uint32_t state = k == ZERO ? STATE_ZERO : k == RUN ? STATE_RUN : STATE_FIRST;
         tables.contexts[k * LANES + t] = word_of(2 * (k == UNIFORM ? STATE_UNIFORM : state));
     }
-    uint16_t *flags = image.flags + (size_t)group * LANES * image.flag_words + t;
+    uint16_t *flags = memory.flags(&image) + (size_t)group * LANES * image.flag_words + t;
     for (uint32_t k = 0; k < image.flag_words; k++)
         flags[k * LANES] = 0;
     __syncthreads();
@@ -248,7 +261,7 @@ __global__ void __launch_bounds__(LANES) decode_group(const Image *images, const
     c.mq.contexts = tables.contexts + t;
     c.mq.begin(image.bytes + b.from, b.size);
     c.zero = tables.zero + (b.kind == 3 ? 2 : b.kind == 1 ? 1 : 0) * NEIGHBOURS;
-    c.coefficients = image.planes + b.at;
+    c.coefficients = memory.plane<int32_t>(&image) + b.at;
     c.flags = flags;
     c.w = b.w;
     c.h = b.h;
@@ -259,13 +272,13 @@ __global__ void __launch_bounds__(LANES) decode_group(const Image *images, const
 constexpr uint32_t SCALERS = 128; // threads
 
 // Halves coefficients of the 5/3 wavelet, and makes floats of those of 9/7.
-__global__ void __launch_bounds__(SCALERS) scale(const Image *images, const tiles::Share share)
+__global__ void __launch_bounds__(SCALERS) scale(const Image *images, const tiles::Share share, Memory memory)
 {
     int number, i = tiles::find(share, &number);
     const Image &image = images[i];
     Block b = image.blocks[number];
     uint32_t n = (uint32_t)b.w * b.h;
-    int32_t *p = image.planes + b.at;
+    int32_t *p = memory.plane<int32_t>(&image) + b.at;
     bool reversible = image.reversible;
     for (uint32_t k = threadIdx.x; k < n; k += SCALERS) {
         int32_t *v = p + (size_t)(k / b.w) * b.stride + k % b.w;
@@ -278,16 +291,18 @@ __global__ void __launch_bounds__(SCALERS) scale(const Image *images, const tile
 
 } // namespace
 
-cudaError_t decode_blocks(const Image *host, const Image *device, int count, cudaStream_t stream)
+cudaError_t decode_blocks(const Batch &b)
 {
-    return tiles::launch(decode_group, host, device, count, LANES, stream,
-                      [](const Image *image) { return divide_up(image->block_count, LANES); });
+    return tiles::launch(
+        decode_group, b.host, b.device, b.count, LANES, b.stream,
+        [](const Image *image) { return divide_up(image->block_count, LANES); }, b.memory);
 }
 
-cudaError_t scale_blocks(const Image *host, const Image *device, int count, cudaStream_t stream)
+cudaError_t scale_blocks(const Batch &b)
 {
-    return tiles::launch(scale, host, device, count, SCALERS, stream,
-                      [](const Image *image) { return image->block_count; });
+    return tiles::launch(
+        scale, b.host, b.device, b.count, SCALERS, b.stream,
+        [](const Image *image) { return image->block_count; }, b.memory);
 }
 
 } // namespace jpeg2000

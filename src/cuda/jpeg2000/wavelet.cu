@@ -116,7 +116,8 @@ static __host__ __device__ uint32_t samples_of(uint32_t most, uint32_t shift)
 
 // Rows or columns of the level that follows `before` others, from the lowest resolution.
 template <typename Wavelet>
-static __device__ void join_lines(const Image &image, int tile, uint32_t before, bool columns)
+static __device__ void join_lines(const Image &image, const Memory &memory, int tile,
+                                  uint32_t before, bool columns)
 {
     typedef typename Wavelet::Sample T;
     uint32_t shift = image.levels - before - 1;
@@ -131,22 +132,23 @@ static __device__ void join_lines(const Image &image, int tile, uint32_t before,
     if (columns ? x >= w : y >= h)
         return;
     size_t at = part.at + (columns ? x : (size_t)y * stride);
-    const T *from = (const T *)(columns ? image.spare : image.planes) + at;
-    T *to = (T *)(columns ? image.planes : image.spare) + at;
+    T *plane = memory.plane<T>(&image), *spare = memory.spare<T>(&image);
+    const T *from = (columns ? spare : plane) + at;
+    T *to = (columns ? plane : spare) + at;
     Line<T> line = {from, columns ? stride : 1, (int32_t)(columns ? h : w),
                     (int32_t)((columns ? y0 : x0) & 1)};
     join_pair<Wavelet>(line, to, columns ? y : x);
 }
 
 __global__ void __launch_bounds__(THREADS)
-    join(const Image *images, const tiles::Share share, uint32_t before, bool columns)
+    join(const Image *images, const tiles::Share share, Memory memory, uint32_t before, bool columns)
 {
     int tile, i = tiles::find(share, &tile);
     const Image &image = images[i];
     if (image.reversible)
-        join_lines<Wavelet53>(image, tile, before, columns);
+        join_lines<Wavelet53>(image, memory, tile, before, columns);
     else
-        join_lines<Wavelet97>(image, tile, before, columns);
+        join_lines<Wavelet97>(image, memory, tile, before, columns);
 }
 
 uint32_t tiles_of(const Image *image, uint32_t before, bool columns)
@@ -161,18 +163,19 @@ uint32_t tiles_of(const Image *image, uint32_t before, bool columns)
 
 } // namespace
 
-cudaError_t join_bands(const Image *host, const Image *device, int count, cudaStream_t stream)
+cudaError_t join_bands(const Batch &b)
 {
     uint32_t levels = 0;
     cudaError_t code = cudaSuccess;
-    for (int i = 0; i < count; i++)
-        levels = max(levels, host[i].levels);
+    for (int i = 0; i < b.count; i++)
+        levels = max(levels, b.host[i].levels);
     for (uint32_t k = 0; k < 2 * levels && code == cudaSuccess; k++) {
         uint32_t before = k / 2;
         bool columns = k % 2;
         code = tiles::launch(
-            join, host, device, count, THREADS, stream,
-            [=](const Image *image) { return tiles_of(image, before, columns); }, before, columns);
+            join, b.host, b.device, b.count, THREADS, b.stream,
+            [=](const Image *image) { return tiles_of(image, before, columns); }, b.memory, before,
+            columns);
     }
     return code;
 }
