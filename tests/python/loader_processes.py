@@ -2,10 +2,10 @@
 # Copyright The Headrace authors
 """A training script for test_torch_dataloader_processes.py, started by torchrun.
 
-    loader_processes.py FRAMEWORK IMAGES OUTPUT [--stop N] [--resume]
+    loader_processes.py FRAMEWORK IMAGES OUTPUT [--save N | --resume STATE]
 
-Trains two epochs, or N batches. Writes a line per batch to OUTPUT.RANK: the epoch and the labels.
-`--resume` continues from the state that the first run saved in OUTPUT.state.
+Trains two epochs, and saves a state after N batches. Writes a line per batch to OUTPUT.RANK: the sum
+of its pixels, and its labels. `--resume` continues from such a state.
 """
 
 from __future__ import annotations
@@ -43,28 +43,27 @@ class Log:
     def __init__(self, output: str) -> None:
         self.file = Path(f"{output}.{RANK}").open("a")  # noqa: SIM115
 
-    def __call__(self, epoch: int, batch: Any) -> None:
+    def __call__(self, batch: Any) -> None:
         pixels = batch["x"].double().sum().item()
-        print(epoch, pixels, *batch["labels"].tolist(), file=self.file, flush=True)
+        print(pixels, *batch["labels"].tolist(), file=self.file, flush=True)
 
 
 def plain(given: argparse.Namespace, log: Log) -> None:
     torch.distributed.init_process_group("gloo")
     loader = DataLoader(dataset(given.images), BATCH, shuffle=True, num_workers=1)
-    begin, state = 0, f"{given.output}.state"
+    begin = 0
     if given.resume:
-        found = torch.load(f"{state}.{RANK}", weights_only=False)
+        found = torch.load(f"{given.resume}.{RANK}", weights_only=False)
         begin = found["epoch"]
         loader.load_state_dict(found["loader"])
     count = 0
     for epoch in range(begin, EPOCHS):
         for batch in loader:
-            log(epoch, batch)
+            log(batch)
             count += 1
-            if count == given.stop:
+            if count == given.save:
                 saved = {"epoch": epoch, "loader": loader.state_dict()}
-                torch.save(saved, f"{state}.{RANK}")
-                return
+                torch.save(saved, f"{given.output}.state.{RANK}")
 
 
 def with_lightning(given: argparse.Namespace, log: Log) -> None:
@@ -76,29 +75,27 @@ def with_lightning(given: argparse.Namespace, log: Log) -> None:
             self.layer = torch.nn.Linear(1, 1)
 
         def training_step(self, batch: Any, number: int) -> Any:
-            log(self.current_epoch, batch)
+            log(batch)
             return self.layer(batch["x"].mean().reshape(1, 1)).sum()
 
         def on_train_batch_end(self, *_: Any) -> None:
-            if self.trainer.global_step == given.stop:
-                self.trainer.save_checkpoint(path)
+            if self.trainer.global_step == given.save:
+                self.trainer.save_checkpoint(f"{given.output}.state")
 
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), 0.01)
 
-    path = f"{given.output}.state"
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     trainer = lightning.Trainer(
         accelerator="cpu",
         strategy="ddp",
         devices=2,
         max_epochs=EPOCHS,
-        max_steps=given.stop or -1,
         enable_checkpointing=False,
         **quiet,  # type: ignore[arg-type]
     )
     loader = DataLoader(dataset(given.images), BATCH, shuffle=True, num_workers=1)
-    more = {"ckpt_path": path, "weights_only": False} if given.resume else {}
+    more = {"ckpt_path": given.resume, "weights_only": False} if given.resume else {}
     trainer.fit(Module(), loader, **more)
     used = trainer.train_dataloader
     assert isinstance(used, DataLoader) and used.explain().way == "workers", type(used)
@@ -114,10 +111,10 @@ def with_accelerate(given: argparse.Namespace, log: Log) -> None:
     model = torch.nn.Linear(1, 1)
     model, loader = accelerator.prepare(model, loader)
     assert type(loader.base_dataloader) is DataLoader
-    path, begin, skipped = f"{given.output}.state", 0, 0
+    begin, skipped = 0, 0
     if given.resume:
-        accelerator.load_state(path)
-        steps = torch.load(f"{path}/steps")
+        accelerator.load_state(given.resume)
+        steps = torch.load(f"{given.resume}/steps")
         begin, skipped = steps["epoch"], steps["taken"]
     count = 0
     for epoch in range(begin, EPOCHS):
@@ -125,12 +122,11 @@ def with_accelerate(given: argparse.Namespace, log: Log) -> None:
         used = accelerator.skip_first_batches(loader, skipped) if skipped else loader
         taken, skipped = skipped, 0
         for batch in used:
-            log(epoch, batch)
+            log(batch)
             count, taken = count + 1, taken + 1
-            if count == given.stop:
-                accelerator.save_state(path)
-                torch.save({"epoch": epoch, "taken": taken}, f"{path}/steps")
-                return
+            if count == given.save:
+                accelerator.save_state(f"{given.output}.state")
+                torch.save({"epoch": epoch, "taken": taken}, f"{given.output}.state/steps")
 
 
 def with_trainer(given: argparse.Namespace, log: Log) -> None:
@@ -146,16 +142,15 @@ def with_trainer(given: argparse.Namespace, log: Log) -> None:
 
         def forward(self, x: Any, labels: Any) -> Any:
             if self.training:
-                log(trainer.state.global_step, {"x": x, "labels": labels})
+                log({"x": x, "labels": labels})
             return {"loss": self.layer(x.mean().reshape(1, 1)).sum()}
 
     arguments = transformers.TrainingArguments(
         output_dir=f"{given.output}.state",
         per_device_train_batch_size=BATCH,
         num_train_epochs=EPOCHS,
-        max_steps=given.stop or -1,
-        save_strategy="steps" if given.stop else "no",
-        save_steps=given.stop or 500,
+        save_strategy="steps" if given.save else "no",
+        save_steps=given.save or 500,
         report_to=[],
         use_cpu=True,
         dataloader_num_workers=1,
@@ -164,10 +159,7 @@ def with_trainer(given: argparse.Namespace, log: Log) -> None:
     trainer = transformers.Trainer(Model(), arguments, train_dataset=dataset(given.images))
     loader = trainer.get_train_dataloader()
     assert type(loader.base_dataloader) is DataLoader
-    if given.resume:
-        trainer.train(resume_from_checkpoint=True)
-    else:
-        trainer.train()
+    trainer.train(resume_from_checkpoint=given.resume)
 
 
 FRAMEWORKS = {
@@ -183,8 +175,8 @@ def main() -> None:
     parser.add_argument("framework", choices=FRAMEWORKS)
     parser.add_argument("images")
     parser.add_argument("output")
-    parser.add_argument("--stop", type=int)
-    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--save", type=int)
+    parser.add_argument("--resume")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.manual_seed(7)
