@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ from headrace.torch._loading.items import Collate
 from headrace.torch._loading.plan import Explanation, Plan, choose, same, signature
 
 _SAMPLERS = (data.Sampler.__module__, DistributedSampler.__module__)
-_STATE = {"loader", "epoch", "taken", "generators", "pipeline"}
+_STATE = {"loader", "epoch", "taken", "generators", "samplers", "pipeline"}
 
 
 class DataLoader(data.DataLoader[Any]):
@@ -122,13 +123,14 @@ class DataLoader(data.DataLoader[Any]):
             below = iter(loader)
         else:
             begun, taken = state["generators"], state["taken"]
+            self._set_epochs(state["samplers"])
             below = self._resumed(loader, begun, taken)
         batches = self._batches(plan, below, None if state is None else state["pipeline"])
         self._epoch = Epoch(batches, number, begun, taken, self._index_sampler)
         return self._epoch
 
     def _batches(self, plan: Plan, below: Any, restored: dict[str, Any] | None) -> Iterator[Any]:
-        if plan.kind is None:
+        if not plan.jobs:
             return below  # type: ignore[no-any-return]
         size = self.batch_size or getattr(self.batch_sampler, "batch_size", None) or 1
         seed = (int(below._base_seed) + self._reused) & LARGEST_SEED
@@ -148,10 +150,9 @@ class DataLoader(data.DataLoader[Any]):
         set or a sampler, runs when PyTorch would run it."""
         if self.num_workers:
             return True
-        samplers = (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None))
         return plan.in_process and all(
             type(one) in (list, tuple, range, type(None)) or type(one).__module__ in _SAMPLERS
-            for one in samplers
+            for one in self._samplers()
         )
 
     def _finish(self) -> Finish:
@@ -170,7 +171,7 @@ class DataLoader(data.DataLoader[Any]):
         self._reused, self._order = 0, Order(self._index_sampler)
         given: dict[str, Any] = {"generator": self.generator, "collate_fn": self.collate_fn}
         given |= {"timeout": 0 if plan.in_process and self.num_workers else self.timeout}
-        if plan.kind is None:
+        if not plan.jobs:
             given["pin_memory"] = self.pin_memory
         elif not self._auto_collation:
             given["collate_fn"] = Single()
@@ -179,7 +180,7 @@ class DataLoader(data.DataLoader[Any]):
         if plan.explanation.way == "rows":
             given["collate_fn"] = list
         if not plan.in_process:
-            given |= self._workers(plan.kind is not None)
+            given |= self._workers(bool(plan.jobs))
         if isinstance(self.dataset, IterableDataset):
             given |= {"batch_size": self.batch_size, "drop_last": self.drop_last}
         elif self._auto_collation:
@@ -222,8 +223,10 @@ class DataLoader(data.DataLoader[Any]):
             yield f"there are no worker processes: num_workers={self.num_workers} is a number of threads"
             if self.worker_init_fn is not None:
                 yield "so worker_init_fn is not called"
-        if plan.kind is not None and not self._collates() and self._auto_collation:
+        if plan.jobs and not self._collates() and self._auto_collation:
             yield "collate_fn runs in this process"
+        if plan.decodes:
+            yield "JPEG and PNG files that its code opens with Pillow are decoded by the engine"
 
     # ---- shards ----------------------------------------------------------------------------------
 
@@ -232,6 +235,9 @@ class DataLoader(data.DataLoader[Any]):
         dist = torch.distributed
         if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
             return None
+        accelerate = sys.modules.get("accelerate.state")
+        if accelerate is not None and accelerate.PartialState._shared_state:
+            return None  # it gives each process its batches of what all of them would read
         self._shards = dist.get_world_size()
         warnings.warn(
             f"headrace.torch.DataLoader: {_shard_text(self._shards)}. To read all of the data set, give "
@@ -251,7 +257,7 @@ class DataLoader(data.DataLoader[Any]):
         """
         if self._restored is not None:
             return dict(self._restored)
-        state: dict[str, Any] = {"loader": "headrace.torch.DataLoader"}
+        state: dict[str, Any] = {"loader": "headrace.torch.DataLoader", "samplers": self._epochs()}
         epoch = self._epoch
         if epoch is None or epoch.over:
             given = [*self._generators()[1:]]
@@ -275,15 +281,22 @@ class DataLoader(data.DataLoader[Any]):
             raise ValueError("The state is of a loader with another number of generators.")
         self._restored = dict(state_dict)
 
+    def _samplers(self) -> tuple[Any, ...]:
+        return self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)
+
+    def _epochs(self) -> list[int | None]:
+        """The epochs of samplers that are told theirs, such as DistributedSampler."""
+        found = [getattr(one, "epoch", None) for one in self._samplers()]
+        return [epoch if type(epoch) is int else None for epoch in found]
+
+    def _set_epochs(self, epochs: list[int | None]) -> None:
+        for one, epoch in zip(self._samplers(), epochs):
+            if epoch is not None and hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
+
     def _owned(self) -> list[torch.Generator]:
         """The generators that belong to this loader and its samplers."""
-        owners = (
-            self,
-            self.sampler,
-            self.batch_sampler,
-            getattr(self.batch_sampler, "sampler", None),
-        )
-        found = [getattr(owner, "generator", None) for owner in owners]
+        found = [getattr(owner, "generator", None) for owner in (self, *self._samplers())]
         unique = {id(one): one for one in found if isinstance(one, torch.Generator)}
         return list(unique.values())
 

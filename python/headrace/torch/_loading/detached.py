@@ -1,144 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Data sets with code of their own, whose transform is taken out of it.
+"""Data sets with code of their own, whose transforms are taken out of it.
 
-Their `__getitem__` runs as it is, in the worker processes, but finds a `Capture` where it has its
-transform. Whatever does not go as it did with the first sample runs as the user wrote it.
+Their `__getitem__` runs as it is, in the worker processes, but its transforms only remember the images
+that they are called with. Whatever does not go as it did with the first sample runs as the user wrote
+it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
-import os
 import random
-import sys
-import threading
-import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
 from headrace.torch._compile.compile import flat
-from headrace.torch._loading.engine import Kind, analyse, array_of, kind_of
-from headrace.torch._loading.items import Pending, pending
-
-NAMES = ("transform", "transforms")  # of the attribute
-# Code that calls one of these may repeat random numbers, for example for an image and its mask.
-_SEEDS = {"manual_seed", "seed", "set_rng_state", "setstate", "set_state", "fork_rng"}
+from headrace.torch._compile.report import Step
+from headrace.torch._compile.table import text
+from headrace.torch._loading.captured import Call, capturing
+from headrace.torch._loading.engine import ENCODED, RGB, Job, Kind, analyse, array_of, kind_of
+from headrace.torch._loading.found import SEEDS, Found
+from headrace.torch._loading.items import Pending, pending, replaced
 
 _PATIENCE = 60.0  # seconds for the first sample
+_MOST = 12  # transforms that are tried
+_FAILURES = 50  # samples that a worker makes twice, because they differ from the first one
 
 
 class Attached(Exception):
-    """A transform cannot be taken out of its data set; the text is the reason."""
-
-
-def holders(dataset: Any) -> list[tuple[Any, str]]:
-    """The objects that have the transform, with the name of the attribute.
-
-    Raises:
-        Attached: there is none, or it is a transform of images and targets.
-    """
-    vision = sys.modules.get("torchvision.datasets.vision")
-    joint = getattr(dataset, "transforms", None)
-    if vision and isinstance(joint, vision.StandardTransform) and joint.transform is not None:
-        found = [(joint, "transform")]
-        return [*found, (dataset, "transform")] if hasattr(dataset, "transform") else found
-    for name in NAMES:
-        if callable(getattr(dataset, name, None)):
-            return [(dataset, name)]
-    if isinstance(dataset, (Subset, ConcatDataset)) or hasattr(dataset, "dataset"):
-        parts = getattr(dataset, "datasets", None) or [dataset.dataset]
-        return [holder for part in parts for holder in holders(part)]
-    raise Attached(f"{type(dataset).__name__} has no attribute `transform` that is called")
-
-
-def transform_of(dataset: Any) -> Any:
-    """The transform of all samples.
-
-    Raises:
-        Attached: there is not exactly one.
-    """
-    found = [getattr(holder, name) for holder, name in holders(dataset)]
-    if not found or any(transform is not found[0] for transform in found):
-        raise Attached("its parts have different transforms")
-    return found[0]
-
-
-def seeds(dataset: Any) -> bool:
-    """Whether the class of a data set, or of one within it, mentions seeds of random numbers."""
-    for kind in type(dataset).__mro__:
-        if kind.__module__.partition(".")[0] in ("torch", "torchvision", "builtins"):
-            continue
-        for member in vars(kind).values():
-            if isinstance(member, types.FunctionType) and _SEEDS & set(_names(member.__code__)):
-                return True
-    parts = getattr(dataset, "datasets", None) or [getattr(dataset, "dataset", None)]
-    return any(part is not None and seeds(part) for part in parts)
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+    """No transform can be taken out of a data set; the text is the reason."""
 
 
 class Capture:
-    """Takes the place of a transform: keeps images for the pipeline, which needs them of one kind.
+    """What happens instead of a transform: keeps images for the pipelines.
 
     Args:
+        source: the number of the transform.
         first: the transforms that Python runs in any case.
-        rest: those of the pipeline. Python runs them if an image is of another kind, or too large.
+        rest: those of a pipeline. Python runs them if an image is of another kind, or too large.
+        jobs: the pipelines, by the kinds of their images.
         most: the largest image that is kept, in bytes.
     """
 
     def __init__(
-        self, transform: Any, first: list[Any], rest: list[Any], kind: Kind | None, most: float
+        self,
+        source: int,
+        transform: Any,
+        first: list[Any],
+        rest: list[Any],
+        jobs: dict[Kind, int],
+        most: float,
     ) -> None:
-        self._transform, self._first, self._rest = transform, first, rest
-        self._kind, self._most = kind, most
-        self.calls = 0
+        self.source, self.transform, self.first, self.rest = source, transform, first, rest
+        self.jobs, self.most = jobs, most
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._transform, name)
+    @property
+    def decodes(self) -> bool:
+        """Whether a pipeline takes files."""
+        return ENCODED in self.jobs
 
-    def __call__(self, image: Any, /) -> Pending:
-        self.calls += 1
-        for part in self._first:
+    def called(self, image: Any) -> Pending:
+        for part in self.first:
             image = part(image)
-        if kind_of(image) == self._kind:
+        kind = kind_of(image)
+        job = None if kind is None else self.jobs.get(kind)
+        if job is not None:
             array = array_of(image)
-            if array.nbytes <= self._most:
-                return Pending(array)
-        for part in self._rest:
+            if array.nbytes <= self.most:
+                return Pending(job, array, None, self.source)
+        for part in self.rest:
             image = part(image)
-        return Pending(None, image)
+        return Pending(0, None, image, self.source)
 
 
 class Detached(Dataset[Any]):
     """A view of a data set: its samples with the images as far as the first transforms make them.
 
-    A batch that does not come with one image per sample is made as the data set makes it.
+    Samples that do not have the images of the first sample are made as the data set makes them, and
+    so is everything after many of them.
+
+    Args:
+        sources: the numbers of the transforms that made the images of the first sample, in order.
     """
 
-    def __init__(
-        self,
-        dataset: Any,
-        transform: Any,
-        first: list[Any],
-        rest: list[Any],
-        kind: Kind,
-        most: float,
-    ) -> None:
-        self.dataset, self.kind = dataset, kind
-        self._capture = (transform, first, rest, kind, most)
+    def __init__(self, dataset: Any, captures: list[Capture], sources: list[int]) -> None:
+        self.dataset, self._captures, self._sources = dataset, captures, sources
+        self._failures = 0
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -150,47 +103,67 @@ class Detached(Dataset[Any]):
         many = getattr(self.dataset, "__getitems__", None)
         if many:
             return self._made(lambda: many(indices))
-        return self._made(lambda: [self.dataset[index] for index in indices])
+        states = _random_states()
+        samples = self._captured(lambda: [self.dataset[index] for index in indices])
+        if samples is not None:
+            return samples
+        _set_random_states(states)
+        return [self[index] for index in indices]
 
     def _made(self, make: Callable[[], Any]) -> Any:
-        capture = Capture(*self._capture)
-        states = torch.get_rng_state(), random.getstate(), np.random.get_state()
-        with contextlib.suppress(Exception), swapped(self.dataset, capture):
-            samples = make()
-            found = [len(pending(sample)) for sample in samples]
-            if capture.calls == len(found) and all(count == 1 for count in found):
-                return samples
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-        np.random.set_state(states[2])
+        states = _random_states()
+        samples = self._captured(make)
+        if samples is not None:
+            return samples
+        self._failures += 1
+        _set_random_states(states)
         return make()
 
+    def _captured(self, make: Callable[[], Any]) -> Any:
+        """These samples, waiting for their images; None: they are not like the first one."""
+        if self._failures > _FAILURES:
+            return None
+        calls = 0
 
-# Held while a data set has a capture: two loaders in two threads may have the same data set.
-_swapping = threading.RLock()
+        def call(capture: Capture, image: Any) -> Pending:
+            nonlocal calls
+            calls += 1
+            return capture.called(image)
 
-
-def _forked() -> None:
-    global _swapping
-    _swapping = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_forked)
+        with contextlib.suppress(Exception), _captured(self._captures, call):
+            samples = make()
+            found = [pending(sample) for sample in samples]
+            every = {id(image) for images in found for image in images}
+            if calls == len(every) == len(self._sources) * len(found) and all(
+                [image.source for image in images] == self._sources for images in found
+            ):
+                return samples
+        return None
 
 
 @contextlib.contextmanager
-def swapped(dataset: Any, capture: Capture) -> Iterator[None]:
-    """Within it, the data set calls `capture` instead of its transform."""
-    with _swapping:
-        found = holders(dataset)
-        old = [getattr(holder, name) for holder, name in found]
-        try:
-            for holder, name in found:
-                setattr(holder, name, capture)
-            yield
-        finally:
-            for (holder, name), transform in zip(found, old):
-                setattr(holder, name, transform)
+def _captured(captures: list[Capture], call: Callable[[Capture, Any], Any]) -> Iterator[None]:
+    """Within it, `call` is called instead of the transforms."""
+
+    def bound(capture: Capture) -> Call:
+        return lambda image: call(capture, image)
+
+    calls = [(capture.transform, bound(capture)) for capture in captures]
+    with capturing(calls, any(capture.decodes for capture in captures)):
+        yield
+
+
+# Trials watch the functions that set states; these are not watched.
+_SETTERS = torch.set_rng_state, random.setstate, np.random.set_state
+
+
+def _random_states() -> Any:
+    return torch.get_rng_state(), random.getstate(), np.random.get_state()
+
+
+def _set_random_states(states: Any) -> None:
+    for setter, state in zip(_SETTERS, states):
+        setter(state)
 
 
 class WorkerInit:
@@ -207,8 +180,10 @@ class WorkerInit:
             self._then(worker)
 
 
-def detach(dataset: Any, workers: dict[str, Any]) -> tuple[Detached, Any, tuple[Any, ...]]:
-    """Tries the first sample. Returns the view, what the pipeline runs, and a step per transform.
+def detach(
+    dataset: Any, workers: dict[str, Any]
+) -> tuple[Detached, tuple[Job, ...], tuple[Step, ...]]:
+    """Tries the first sample. Returns the view, what the pipelines do, and a step per transform.
 
     Args:
         workers: arguments of a DataLoader: where the data set's code runs.
@@ -218,90 +193,216 @@ def detach(dataset: Any, workers: dict[str, Any]) -> tuple[Detached, Any, tuple[
     """
     if isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__getitem__"):
         raise Attached("its samples come one after the other")
-    transform = transform_of(dataset)
-    if seeds(dataset):
-        raise Attached("its code sets the seeds or states of random numbers")
+    found = Found(dataset)
+    if not 0 < len(found.transforms) <= _MOST:
+        count = f"more than {_MOST} transforms" if found.transforms else "no transform"
+        raise Attached(f"{count} of torchvision found in {type(dataset).__name__}")
+    if found.seeds:
+        raise Attached(f"{found.seeds} sets the seeds or states of random numbers")
     try:
         if len(dataset) == 0:
             raise Attached("it is empty")
-        parts = flat(transform)
-        seen, size = _seen(Trial(dataset, transform, [], parts), workers)
-        steps = analyse(transform, seen)
-        last = max((i + 1 for i, step in enumerate(steps) if not step.compiled), default=0)
-        first, rest = parts[:last], parts[last:]
-        if not rest:
-            raise Attached("none of its last transforms is compiled")
-        if first:
-            seen, size = _seen(Trial(dataset, transform, first, rest), workers)
-            analyse(rest, seen)
+        tried = _tried(Trial(dataset, found.transforms), workers)
+        if isinstance(dataset, ConcatDataset) and any(seen.reason is None for seen in tried):
+            raise Attached("its parts have different transforms")
+        some = bool(workers["num_workers"])
+        captures, jobs, steps = _captures(found.transforms, tried, some)
+        taken = [capture.transform for capture in captures]
+        (whole,) = _tried(Trial(dataset, taken, together=True), workers)
+        sources = [captures[number].source for number in whole.sources]
     except Attached:
         raise
     except Exception as error:
         raise Attached(f"{type(error).__name__} when it was tried: {error}") from None
-    # Workers send at most twice the bytes that they would send to a DataLoader of PyTorch.
-    most = 2 * size if workers["num_workers"] else math.inf
-    return Detached(dataset, transform, first, rest, seen, most), rest, steps
+    return Detached(dataset, captures, sources), jobs, steps
 
 
-def _seen(trial: Trial, workers: dict[str, Any]) -> tuple[Kind, int]:
+class Seen(NamedTuple):
+    """What a trial found.
+
+    Attributes:
+        kinds: of the image before each part of the transform; None: it has none.
+        size: the bytes of the result.
+        sources: the numbers of the transforms that made the images of the sample, in order.
+        reason: why the transform cannot be taken out; empty if it can. None: it was not called.
+    """
+
+    kinds: list[Kind | None]
+    size: int
+    sources: list[int]
+    reason: str | None
+
+
+def _captures(
+    transforms: list[Any], tried: list[Seen], workers: bool
+) -> tuple[list[Capture], tuple[Job, ...], tuple[Step, ...]]:
+    """What the trials lead to. Raises Attached if it is nothing."""
+    captures: list[Capture] = []
+    jobs: list[Job] = []
+    all_steps: list[Step] = []
+    reasons: list[str] = []
+    files = any(kind == ENCODED for seen in tried for kind in seen.kinds)
+    for source, (transform, seen) in enumerate(zip(transforms, tried)):
+        if seen.reason is None:
+            continue
+        parts = flat(transform)
+        try:
+            first, kind, steps = _split(parts, seen)
+        except Attached as reason:
+            reasons.append(str(reason))
+            all_steps += [Step(text(part), False, str(reason)) for part in parts]
+            continue
+        kinds = [ENCODED, RGB] if files and kind in (ENCODED, RGB) else [kind]
+        numbers = {one: len(jobs) + i for i, one in enumerate(kinds)}
+        jobs += [Job(one, parts[first:]) for one in kinds]
+        # Workers send at most twice the bytes that they would send to a DataLoader of PyTorch.
+        most = 2 * seen.size if workers else math.inf
+        captures.append(Capture(source, transform, parts[:first], parts[first:], numbers, most))
+        all_steps += steps
+    if not captures:
+        raise Attached(reasons[0] if reasons else "its code calls no transform for the first sample")
+    return captures, tuple(jobs), tuple(all_steps)
+
+
+def _split(parts: list[Any], seen: Seen) -> tuple[int, Kind, list[Step]]:
+    """How many of the first transforms Python runs, and what kind of image the others get."""
+    if seen.reason:
+        raise Attached(seen.reason)
+    nothing = "the transform gets something else than an RGB or grey image of 8 bits"
+    first, steps = 0, [Step(text(part), False, nothing) for part in parts]
+    while first < len(parts):
+        kind = seen.kinds[first]
+        if kind is None:
+            first += 1
+            continue
+        try:
+            steps[first:] = analyse(parts[first:], kind)
+        except Exception as error:  # of the transform, or it makes no tensor
+            raise Attached(f"{type(error).__name__}: {error}") from None
+        left = [i + 1 for i, step in enumerate(steps) if i >= first and not step.compiled]
+        if not left:
+            later = "a transform after it is not compiled"
+            before = [dataclasses.replace(s, compiled=False, reason=s.reason or later) for s in steps[:first]]
+            return first, kind, [*before, *steps[first:]]
+        first = left[-1]
+    raise Attached(nothing if steps[-1].reason == nothing else "none of its last transforms is compiled")
+
+
+def _tried(trial: Trial, workers: dict[str, Any]) -> list[Seen]:
     """What came of a trial. It runs in a worker process, so nothing in this one changes.
 
     Raises:
-        Attached: the transform has to stay.
+        Attached: the transforms have to stay.
     """
     given = {"timeout": _PATIENCE, **workers, "num_workers": 1, "generator": torch.Generator()}
-    loader: DataLoader[Any] = DataLoader(trial, batch_size=None, sampler=[0], **given)
+    loader: DataLoader[Any] = DataLoader(
+        trial, batch_size=None, sampler=[0], collate_fn=_same, **given
+    )
     (seen,) = loader
     if isinstance(seen, str):
         raise Attached(seen)
     return seen  # type: ignore[no-any-return]
 
 
-class Trial(Dataset[Any]):
-    """Makes a sample with the transform, and with a capture, and compares them.
+def _same(one: Any) -> Any:
+    return one
 
-    `trial[index]` is what the transform gets, after the first transforms, and the bytes that it
-    makes of it, or why it stays.
+
+class Trial(Dataset[Any]):
+    """Makes a sample with the transforms, and with each of them captured, or all of them `together`.
+
+    `trial[index]` is what became of each capture, or why all transforms stay.
     """
 
-    def __init__(self, dataset: Any, transform: Any, first: list[Any], rest: list[Any]) -> None:
-        self.dataset, self._capture = dataset, (transform, first, rest)
+    def __init__(self, dataset: Any, transforms: list[Any], together: bool = False) -> None:
+        self.dataset, self._transforms, self._together = dataset, transforms, together
 
-    def __getitem__(self, index: Any) -> tuple[Kind, int] | str:
-        plain = self.dataset[index]
-        seed, capture = torch.initial_seed(), _Trial(*self._capture)
-        with swapped(self.dataset, capture):
-            sample = self.dataset[index]
-        if capture.calls != 1:
-            return f"its code calls the transform {capture.calls} times for a sample"
-        if capture.seen is None:
-            return "the transform gets something else than an RGB or grey image of 8 bits"
-        if torch.initial_seed() != seed:
-            return "its code sets the seed of random numbers"
-        if len(pending(sample)) != 1 or not alike(sample, plain):
-            return "its code goes on with the image after the transform"
-        (image,) = pending(sample)
-        return capture.seen, image.made.nbytes
+    def __getitem__(self, index: Any) -> list[Seen] | str:
+        set_by: list[str] = []
+        with _watched(set_by):
+            self._states = _random_states()
+            plain = self.dataset[index]
+            every = list(range(len(self._transforms)))
+            groups = [every] if self._together else [[number] for number in every]
+            seen = [self._try(index, numbers, plain) for numbers in groups]
+        if set_by:
+            return f"its code calls {set_by[0]}"
+        if self._together and seen[0].reason:
+            return seen[0].reason
+        return seen
+
+    def _try(self, index: Any, numbers: list[int], plain: Any) -> Seen:
+        kinds: list[list[Kind | None]] = []
+        before: list[tuple[Any, Kind | None]] = []  # images, which are decoded by now
+
+        def call(number: int, image: Any) -> Pending:
+            known = [kind for one, kind in before if one is image]
+            before.append((image, known[0] if known else kind_of(image)))
+            kinds.append([])
+            for part in flat(self._transforms[number]):
+                kinds[-1].append(kind_of(image))
+                image = part(image)
+            kinds[-1][0] = before[-1][1]
+            return Pending(0, None, image, number)
+
+        def bound(number: int) -> Call:
+            return lambda image: call(number, image)
+
+        calls = [(self._transforms[number], bound(number)) for number in numbers]
+        _set_random_states(self._states)
+        try:
+            with capturing(calls, decodes=True):
+                sample = self.dataset[index]
+        except Exception:  # its code wanted a tensor
+            return Seen([], 0, [], "its code goes on with the image after the transform")
+        if not kinds:
+            return Seen([], 0, [], None)
+        found = pending(sample)
+        if len({id(image) for image in found}) != len(kinds) or len(found) != len(kinds):
+            return Seen([], 0, [], "its code does not return what the transform makes")
+        if not self._alike(index, sample, plain):
+            return Seen([], 0, [], "its code goes on with the image after the transform")
+        if not self._together and any(one != kinds[0] for one in kinds):
+            return Seen([], 0, [], "the transform gets images of several kinds")
+        size = max(image.made.nbytes for image in found)
+        return Seen(kinds[0], size, [image.source for image in found], "")
+
+    def _alike(self, index: Any, sample: Any, plain: Any) -> bool:
+        """Whether a sample is the plain one; or like it, if this one is never the same."""
+        if not alike(sample, plain):
+            return False
+        made = replaced(sample, Pending, lambda image: image.made)
+        if equal(made, plain):
+            return True
+        _set_random_states(self._states)
+        return not equal(self.dataset[index], plain)
 
 
-class _Trial(Capture):
-    """Python runs all transforms, but `seen` is what the pipeline would get."""
+@contextlib.contextmanager
+def _watched(calls: list[str]) -> Iterator[None]:
+    """Within it, in a process of its own, calls that set states of random numbers are noted."""
+    owners: list[Any] = [torch, torch.random, random, np.random]
+    names = [(owner, name) for owner in owners for name in SEEDS if hasattr(owner, name)]
+    old = [(owner, name, getattr(owner, name)) for owner, name in names]
 
-    def __init__(self, transform: Any, first: list[Any], rest: list[Any]) -> None:
-        super().__init__(transform, [], first + rest, None, 0)
-        self._before, self.seen = first, None
+    def noting(name: str, then: Any) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return then(*args, **kwargs)
 
-    def __call__(self, image: Any, /) -> Pending:
-        before = image
-        for part in self._before:
-            before = part(before)
-        self.seen = kind_of(before)
-        self.calls += 1
-        return Pending(None, self._transform(image))
+        return called
+
+    for owner, name, then in old:
+        setattr(owner, name, noting(f"{owner.__name__}.{name}", then))
+    try:
+        yield
+    finally:
+        for owner, name, then in old:
+            setattr(owner, name, then)
 
 
 def alike(sample: Any, plain: Any) -> bool:
-    """Whether a sample has an image where another one has a tensor, and is like it elsewhere."""
+    """Whether a sample has images where another one has tensors, and is like it elsewhere."""
     if isinstance(sample, Pending):
         both = isinstance(plain, torch.Tensor) and isinstance(sample.made, torch.Tensor)
         return both and plain.dtype == sample.made.dtype
@@ -314,3 +415,17 @@ def alike(sample: Any, plain: Any) -> bool:
     if isinstance(sample, torch.Tensor):
         return sample.dtype == plain.dtype and sample.dim() == plain.dim()
     return not pending(sample)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two samples have the same values."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[k], other[k]) for k in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    try:
+        return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+    except Exception:
+        return False

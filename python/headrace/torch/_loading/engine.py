@@ -19,18 +19,28 @@ from headrace.plugin.pytorch._tensors import dense
 from headrace.torch._compile.compile import flat, transformed
 from headrace.torch._compile.report import Step
 from headrace.torch._compile.state import State
+from headrace.torch._loading.items import Results
+from headrace.torch._loading.opened import encoded
 
 SOURCE = "images"
 
 
 class Kind(NamedTuple):
-    """What a transform gets: "file" (opened as torchvision's default_loader does), "PIL" or "tensor"."""
+    """What a transform gets: "file" (its path, opened as torchvision's default_loader does), "encoded"
+    (its bytes), "PIL" or "tensor"."""
 
     what: str
     channels: int = 3
 
 
-FILE = Kind("file")
+FILE, ENCODED, RGB = Kind("file"), Kind("encoded"), Kind("PIL", 3)
+
+
+class Job(NamedTuple):
+    """What a pipeline does with images of a kind."""
+
+    kind: Kind
+    transform: Any
 
 
 def kind_of(image: Any) -> Kind | None:
@@ -38,24 +48,30 @@ def kind_of(image: Any) -> Kind | None:
     if isinstance(image, torch.Tensor):
         fits = image.dtype == torch.uint8 and image.dim() == 3 and image.shape[0] in (1, 3)
         return Kind("tensor", image.shape[0]) if fits and not image.is_cuda else None
+    if encoded(image) is not None:
+        return ENCODED
     channels = {"RGB": 3, "L": 1}.get(getattr(image, "mode", ""))
     return Kind("PIL", channels) if channels else None
 
 
 def array_of(image: Any) -> NDArray[np.uint8]:
-    """The bytes HWC of an image that has a kind."""
+    """The bytes HWC of an image that has a kind, or its file."""
+    file = encoded(image)
+    if file is not None:
+        return np.frombuffer(file, np.uint8)
     if isinstance(image, torch.Tensor):
-        return np.ascontiguousarray(np.moveaxis(image.numpy(), 0, 2))
+        return np.array(np.moveaxis(image.numpy(), 0, 2), order="C")  # the code may change its tensor
     array = np.asarray(image)
     return array if array.ndim == 3 else array[:, :, np.newaxis]
 
 
 def define(transform: Any, kind: Kind, steps: list[Step]) -> DataNode:
     """The nodes from the fed images to the tensors; appends a step per transform."""
-    if kind == FILE:
-        paths = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=1)
+    if kind in (FILE, ENCODED):
+        fed = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=1)
+        files = fn.io.file.read(fed) if kind == FILE else fed
         # Pillow does not turn images as their metadata says.
-        state = State(fn.decoders.image(fn.io.file.read(paths), adjust_orientation=False))
+        state = State(fn.decoders.image(files, adjust_orientation=False))
     else:
         fed = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=3, layout="HWC")
         state = State(fed, tensor=kind.what == "tensor", channels=kind.channels)
@@ -81,7 +97,7 @@ class Engine:
 
     Args:
         size: maximum number of images in a batch.
-        checkpoint: of an engine with the same transform, kind and size; this one continues there.
+        checkpoint: of an engine with the same job and size; this one continues there.
 
     Raises:
         RuntimeError: the checkpoint is of another engine.
@@ -89,8 +105,7 @@ class Engine:
 
     def __init__(
         self,
-        transform: Any,
-        kind: Kind,
+        job: Job,
         size: int,
         threads: int,
         seed: int,
@@ -106,7 +121,7 @@ class Engine:
             checkpoint=checkpoint,
         )
         with pipe:
-            pipe.set_outputs(define(transform, kind, []))
+            pipe.set_outputs(define(job.transform, job.kind, []))
         self._pipe, self._inner = pipe, Iterated(pipe)
         pipe.build()
         self.depth = self._inner.depth
@@ -123,11 +138,6 @@ class Engine:
         return self._pipe.checkpoint()
 
 
-def whole(batch: Any) -> torch.Tensor:
-    """All images as one tensor."""
-    return dense(batch)
-
-
-def each(batch: Any) -> list[torch.Tensor]:
-    """A tensor per image."""
-    return [from_dlpack(sample) for sample in batch]
+def results(batch: Any) -> Results:
+    """What a pipeline returned, as tensors."""
+    return Results(lambda: dense(batch), lambda: [from_dlpack(sample) for sample in batch])

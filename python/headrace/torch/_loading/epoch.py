@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from headrace.torch._loading.engine import Engine, each, whole
+from headrace.torch._loading.engine import Engine, results
 from headrace.torch._loading.items import Batch
 from headrace.torch._loading.plan import Plan
 
 LARGEST_SEED = 2**62 - 1
+_APART = 0x1E3779B97F4A7C15  # between the seeds of the pipelines of a loop
 
 
 def threads(workers: int) -> int:
@@ -25,10 +26,11 @@ def threads(workers: int) -> int:
 
 
 class Transformed:
-    """Runs batches through a pipeline, which works ahead.
+    """Runs batches through pipelines, which work ahead.
 
     Args:
         below: yields `Batch`.
+        size: how many images a batch probably has.
         ahead: whether `below` may be asked before its batch is needed.
         then: makes what the user gets: the collate function if the samples are still a list.
         restored: what `state` returned.
@@ -47,18 +49,18 @@ class Transformed:
     ) -> None:
         self._below, self._plan, self._threads, self._then = below, plan, threads, then
         self._seed, self._size, self._ahead, self._depth = seed, size, ahead, 1
-        self._waiting: deque[list[Any]] = deque()  # a batch; None, or what the pipeline returned
+        self._waiting: deque[tuple[Batch, dict[int, Any]]] = deque()  # and what pipelines returned
         self._end: Exception | None = None
-        self._engine: Engine | None = None
+        self._engines: dict[int, Engine] = {}
         if restored is not None:
-            self._seed, self._size = restored["seed"], restored["size"]
-            if restored["checkpoint"] is not None:
-                self._start(self._size, restored["checkpoint"])
+            self._seed = restored["seed"]
+            for job, (count, checkpoint) in restored["engines"].items():
+                self._start(job, count, checkpoint)
 
     def state(self) -> dict[str, Any]:
         """From what the transforms of the next batches follow."""
-        checkpoint = None if self._engine is None else self._engine.checkpoint()
-        return {"seed": self._seed, "size": self._size, "checkpoint": checkpoint}
+        engines = {job: (one.size, one.checkpoint()) for job, one in self._engines.items()}
+        return {"seed": self._seed, "engines": engines}
 
     def __iter__(self) -> Transformed:
         return self
@@ -76,36 +78,34 @@ class Transformed:
             finally:
                 del end
         batch, made = self._waiting.popleft()
-        if made is None and batch.arrays():
-            assert self._engine is not None
-            made = self._engine.take()
-        return self._then(batch.filled(lambda: whole(made), lambda: each(made)))
+        for job in batch.blocks:
+            if job not in made:
+                made[job] = self._engines[job].take()
+        return self._then(batch.filled({job: results(one) for job, one in made.items()}))
 
     def _feed(self, batch: Batch) -> None:
-        arrays = batch.arrays()
-        if arrays:
-            if self._engine is None or len(arrays) > self._engine.size:
-                self._grow(len(arrays))
-            assert self._engine is not None
-            self._engine.feed(arrays)
-        self._waiting.append([batch, None])
+        for job, block in batch.blocks.items():
+            arrays = block.arrays()
+            if job not in self._engines or len(arrays) > self._engines[job].size:
+                self._grow(job, len(arrays))
+            self._engines[job].feed(arrays)
+        self._waiting.append((batch, {}))
 
-    def _grow(self, count: int) -> None:
+    def _grow(self, job: int, count: int) -> None:
         """Makes a pipeline for batches of this size."""
-        if self._engine is not None:
-            for entry in self._waiting:
-                if entry[1] is None and entry[0].arrays():
-                    entry[1] = self._engine.take()
+        if job in self._engines:
+            for batch, made in self._waiting:
+                if job in batch.blocks and job not in made:
+                    made[job] = self._engines[job].take()
             self._seed = (self._seed + 1) & LARGEST_SEED
-        self._size = max(count, self._size)
-        self._start(self._size, None)
+        self._start(job, max(count, self._size), None)
 
-    def _start(self, size: int, checkpoint: bytes | None) -> None:
-        kind = self._plan.kind
-        assert kind is not None
-        given = (self._plan.transform, kind, size, self._threads, self._seed, checkpoint)
-        self._engine = Engine(*given)
-        self._depth = self._engine.depth if self._ahead else 1
+    def _start(self, job: int, size: int, checkpoint: bytes | None) -> None:
+        seed = (self._seed + job * _APART) & LARGEST_SEED
+        given = (self._plan.jobs[job], size, self._threads, seed, checkpoint)
+        self._engines[job] = Engine(*given)
+        depths = [engine.depth for engine in self._engines.values()]
+        self._depth = min(depths) if self._ahead else 1
 
 
 class Epoch:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Images on their way from a data set to the pipeline.
+"""Images on their way from a data set to the pipelines.
 
 A data set view puts a `Pending` where its sample has the transformed image. `Collate` makes a `Batch`
-of such samples, in this process or in a worker: the pixels in one block of memory, and the rest with
-gaps, which `Batch.filled` closes.
+of such samples, in this process or in a worker: the pixels in a block of memory per pipeline, and the
+rest with gaps, which `Batch.filled` closes.
 """
 
 from __future__ import annotations
@@ -15,22 +15,36 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.data._utils.collate import collate, default_collate_fn_map
+from torch.utils.data._utils.collate import (
+    collate,
+    default_collate,
+    default_collate_fn_map,
+)
 
 
 class Pending:
-    """What stands for a transformed image: the array that the pipeline gets, or what Python made."""
+    """What stands for a transformed image.
 
-    __slots__ = ("array", "made")
+    Attributes:
+        job: the number of the pipeline that makes it.
+        array: what this pipeline gets; None: Python has made the image.
+        made: what Python made.
+        source: the number of the transform in the data set.
+    """
 
-    def __init__(self, array: NDArray[np.uint8] | None, made: Any = None) -> None:
-        self.array, self.made = array, made
+    __slots__ = ("array", "job", "made", "source")
+
+    def __init__(
+        self, job: int, array: NDArray[np.uint8] | None, made: Any = None, source: int = 0
+    ) -> None:
+        self.job, self.array, self.made, self.source = job, array, made, source
 
 
 class Gap(NamedTuple):
-    """Where images belong: that of one sample, or all of them as one tensor."""
+    """Where images belong: one of them, or `count` of them as one tensor."""
 
-    sample: int | None
+    first: int
+    count: int | None = None
 
 
 def replaced(obj: Any, kind: type, make: Callable[[Any], Any]) -> Any:
@@ -59,47 +73,87 @@ def pending(sample: Any) -> list[Pending]:
     return found
 
 
+class Block:
+    """The arrays for a pipeline, in one tensor, which a worker sends with one descriptor.
+
+    An array that several images are made of is sent once.
+    """
+
+    def __init__(self, arrays: list[NDArray[np.uint8]]) -> None:
+        keys = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays]
+        unique = dict(zip(keys, arrays))
+        numbers = {key: number for number, key in enumerate(unique)}
+        self._numbers = [numbers[key] for key in keys]
+        self._shapes = [array.shape for array in unique.values()]
+        self._pixels = torch.from_numpy(np.concatenate([a.reshape(-1) for a in unique.values()]))
+
+    def arrays(self) -> list[NDArray[np.uint8]]:
+        sizes = [int(np.prod(shape)) for shape in self._shapes]
+        parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
+        unique = [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
+        return [unique[number] for number in self._numbers]
+
+
+class Results(NamedTuple):
+    """What a pipeline returned: as a tensor, and as one per image."""
+
+    whole: Callable[[], torch.Tensor]
+    each: Callable[[], list[torch.Tensor]]
+
+
 class Batch:
     """Samples, whose images are still to be transformed.
 
     Attributes:
         rest: the samples, collated or as a list, with gaps in place of the images.
+        blocks: what the pipelines get, by their numbers.
+        late: the samples are collated after the gaps are closed, as some have none.
     """
 
-    def __init__(self, images: list[Pending], rest: Any) -> None:
-        arrays = [image.array for image in images if image.array is not None]
-        self.rest, self._count = rest, len(images)
-        self._shapes = [array.shape for array in arrays]
-        flat = [array.reshape(-1) for array in arrays]
-        self._pixels = torch.from_numpy(np.concatenate(flat)) if flat else None
-        self._numbers = [i for i, image in enumerate(images) if image.array is None]
-        self._made: Any = _stacked([images[i].made for i in self._numbers])
+    def __init__(self, images: list[Pending], rest: Any, late: bool = False) -> None:
+        self.rest, self.late = rest, late
+        self._jobs = [None if image.array is None else image.job for image in images]
+        arrays: dict[int, list[NDArray[np.uint8]]] = {}
+        for image in images:
+            if image.array is not None:
+                arrays.setdefault(image.job, []).append(image.array)
+        self.blocks = {job: Block(found) for job, found in arrays.items()}
+        self._made: Any = _stacked([image.made for image in images if image.array is None])
 
-    def arrays(self) -> list[NDArray[np.uint8]]:
-        """What the pipeline gets."""
-        if self._pixels is None:
-            return []
-        sizes = [int(np.prod(shape)) for shape in self._shapes]
-        parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
-        return [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
-
-    def filled(self, whole: Callable[[], torch.Tensor], each: Callable[[], Any]) -> Any:
-        """The batch with all images. `whole`, `each`: what the pipeline returned, as a tensor and as
-        one per sample."""
+    def filled(self, results: dict[int, Results]) -> Any:
+        """The batch with all images. `results`: by the numbers of the pipelines."""
         images: list[Any] = []
 
         def fill(gap: Gap) -> Any:
-            if gap.sample is None and not self._numbers:
-                return whole()
-            if gap.sample is None and not self._shapes and isinstance(self._made, torch.Tensor):
-                return self._made
+            if gap.count is not None:
+                found = self._together(gap.first, gap.count, results)
+                if found is not None:
+                    return found
             if not images:
-                given, made = iter(each() if self._shapes else ()), iter(self._made)
-                numbers = set(self._numbers)
-                images.extend(next(made if i in numbers else given) for i in range(self._count))
-            return torch.stack(images) if gap.sample is None else images[gap.sample]
+                given: dict[Any, Any] = {job: iter(one.each()) for job, one in results.items()}
+                given[None] = iter(self._made)
+                images.extend(next(given[job]) for job in self._jobs)
+            if gap.count is None:
+                return images[gap.first]
+            return torch.stack(images[gap.first : gap.first + gap.count])
 
-        return replaced(self.rest, Gap, fill)
+        whole = replaced(self.rest, Gap, fill)
+        return default_collate(whole) if self.late else whole
+
+    def _together(self, first: int, count: int, results: dict[int, Results]) -> Any:
+        """These images, if they are next to each other in what one pipeline, or Python, made."""
+        (job, *others) = {*self._jobs[first : first + count]}
+        if others:
+            return None
+        begin = self._jobs[:first].count(job)
+        end, total = begin + count, self._jobs.count(job)
+        if job is None:
+            return self._made[begin:end] if isinstance(self._made, torch.Tensor) else None
+        if total == count:
+            return results[job].whole()
+        if len({image.shape for image in results[job].each()}) > 1:
+            return None
+        return results[job].whole()[begin:end]
 
 
 def _stacked(images: list[Any]) -> Any:
@@ -116,17 +170,16 @@ class Collate:
 
     def __call__(self, samples: Any) -> Batch:
         images: list[Pending] = []
-        if self._default:
 
-            def gather(found: list[Pending], *, collate_fn_map: Any = None) -> Gap:
-                images.extend(found)
-                return Gap(None)
-
-            collated = collate(samples, collate_fn_map={Pending: gather, **default_collate_fn_map})
-            return Batch(images, collated)
+        def gather(found: list[Pending], *, collate_fn_map: Any = None) -> Gap:
+            images.extend(found)
+            return Gap(len(images) - len(found), len(found))
 
         def number(image: Pending) -> Gap:
             images.append(image)
             return Gap(len(images) - 1)
 
-        return Batch(images, replaced(samples, Pending, number))
+        if self._default and len({len(pending(sample)) for sample in samples}) == 1:
+            collated = collate(samples, collate_fn_map={Pending: gather, **default_collate_fn_map})
+            return Batch(images, collated)
+        return Batch(images, replaced(samples, Pending, number), late=self._default)

@@ -147,7 +147,7 @@ class Known(Dataset[Any]):
         array, target = self._read[id(leaf)](leaf, at)
         if leaf.target_transform is not None:
             target = leaf.target_transform(target)
-        return Pending(np.ascontiguousarray(array)), target
+        return Pending(0, np.ascontiguousarray(array)), target
 
 
 class Rows(Dataset[Any]):

@@ -14,7 +14,8 @@ from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, Te
 from headrace.torch._compile.datasets import OwnCode
 from headrace.torch._compile.report import Step
 from headrace.torch._loading import detached, known
-from headrace.torch._loading.engine import FILE, Kind, analyse
+from headrace.torch._loading.engine import ENCODED, FILE, Job, analyse
+from headrace.torch._loading.found import Found
 
 _WAYS = {
     "files": "the engine reads the files of {} and transforms the images",
@@ -56,15 +57,13 @@ class Plan:
 
     Attributes:
         view: what the DataLoader below has as its data set.
-        kind: what the pipeline is fed; None: there is no pipeline.
-        transform: what the pipeline does.
-        signature: of the transform of the data set, which must not have changed.
+        jobs: what the pipelines do, if there are any.
+        signature: of the transforms of the data set, which must not have changed.
     """
 
     explanation: Explanation
     view: Any
-    kind: Kind | None = None
-    transform: Any = None
+    jobs: tuple[Job, ...] = ()
     signature: Any = None
 
     @property
@@ -72,24 +71,29 @@ class Plan:
         """Whether there are no workers, however many the user wants."""
         return self.explanation.way in ("files", "arrays", "rows")
 
+    @property
+    def decodes(self) -> bool:
+        """Whether files that the data set's code opens are decoded by a pipeline."""
+        return any(job.kind == ENCODED for job in self.jobs)
+
 
 def signature(dataset: Any) -> Any:
-    """What changes if the transform of a data set is replaced or altered."""
+    """What changes if a transform of a data set is replaced or altered."""
     try:
-        transform = detached.transform_of(dataset)
+        transforms = Found(dataset).transforms
     except Exception:
         return None
     try:
-        return transform, pickle.dumps(transform)
+        return transforms, pickle.dumps(transforms)
     except Exception:
-        return transform, repr(transform)
+        return transforms, repr(transforms)
 
 
 def same(one: Any, other: Any) -> bool:
     """Whether two signatures are equal."""
     if one is None or other is None:
         return one is other
-    return one[0] is other[0] and one[1] == other[1]
+    return list(map(id, one[0])) == list(map(id, other[0])) and one[1] == other[1]
 
 
 def choose(dataset: Any, plain_batches: bool, workers: dict[str, Any]) -> Plan:
@@ -138,12 +142,12 @@ def _known(dataset: Any, name: str, reasons: list[str], workers: dict[str, Any])
         reasons.append(f"Python runs {python[0].transform}: {python[0].reason}")
         return None
     way = "files" if view.kind == FILE else "arrays"
-    return Plan(Explanation(way, name, steps), view, view.kind, view.transform)
+    return Plan(Explanation(way, name, steps), view, (Job(view.kind, view.transform),))
 
 
 def _detached(dataset: Any, name: str, reasons: list[str], workers: dict[str, Any]) -> Plan | None:
     try:
-        view, transforms, steps = detached.detach(dataset, workers)
+        view, jobs, steps = detached.detach(dataset, workers)
     except detached.Attached as reason:
         if str(reason) not in reasons:
             reasons.append(str(reason))
@@ -151,15 +155,7 @@ def _detached(dataset: Any, name: str, reasons: list[str], workers: dict[str, An
     except Exception as error:  # of a data set that cannot be looked into
         reasons.append(f"{type(error).__name__}: {error}")
         return None
-    count = len(steps) - len(transforms)  # Python runs them, and those between them, in the workers
-    first = tuple(
-        dataclasses.replace(
-            step, compiled=False, reason=step.reason or "a transform after it is not compiled"
-        )
-        for step in steps[:count]
-    )
-    shown = Explanation("workers", name, (*first, *steps[count:]), tuple(reasons))
-    return Plan(shown, view, view.kind, transforms)
+    return Plan(Explanation("workers", name, steps, tuple(reasons)), view, jobs)
 
 
 def _innermost(dataset: Dataset[Any]) -> Any:
