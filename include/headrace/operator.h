@@ -340,7 +340,8 @@ typedef struct hr_source_def {
      * of the state, or one written to `room`, which has `size` bytes. */
     const char *(*name)(const void *state, int64_t index, char *room, size_t size);
     /* Sets at most HR_SOURCE_MAX_SPANS spans and their number. NULL: `emit` reads for itself. The
-     * arguments per sample are not known: items are located ahead of time. */
+     * arguments per sample are not known: items are located ahead of time. With 0 spans, `emit`
+     * reads this item for itself, too, and the call only says that the item will be needed soon. */
     hr_status (*locate)(const void *state, int64_t index, hr_span *spans, int32_t *count,
                         hr_error *error);
     /* Makes the outputs of an item. `bytes` has one 1-D UINT8 tensor per span, with a buffer; NULL
@@ -473,7 +474,11 @@ enum {
     HR_OP_ENUMS = 1 << 16,
     /* Its output is its input, whose elements it only looks at on the CPU: a call in Python with
      * an input on a GPU passes it a copy in host memory, and returns the input. */
-    HR_OP_OBSERVES = 1 << 17
+    HR_OP_OBSERVES = 1 << 17,
+    /* A reader whose `files` are groups of items that are read as a whole: random_shuffle moves
+     * groups, and items are located further ahead. If mean_bytes gives INT64_MAX, the groups are in
+     * memory, and items are shuffled one by one. */
+    HR_OP_GROUPS = 1 << 18
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

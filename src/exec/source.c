@@ -7,11 +7,35 @@
 
 #define NAME_SIZE HR_SHOWN_SIZE /* for the name of an item */
 
+#define AHEAD_MAX (1 << 16)
+
 /* How many samples beyond the iterations in flight have read requests: enough for storage that
- * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
-static int32_t ahead_wanted(const hr_pipeline *p)
+ * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. Of items
+ * in groups, two groups and the window within which they are mixed. */
+static int32_t ahead_wanted(const hr_source *s)
 {
-    return HR_MAX(p->options.batch_size, 128);
+    int64_t wanted = HR_MAX(s->pipeline->options.batch_size, 128);
+    if (s->node->def->flags & HR_OP_GROUPS) {
+        const hr_sampler_args *args = s->node->args;
+        int32_t groups;
+        s->def->files(s->state, &groups);
+        int64_t ahead = HR_MAX(2 * (s->selection.items / HR_MAX(groups, 1)),
+                               args->random_shuffle ? args->initial_fill : 0);
+        wanted = HR_MAX(wanted, HR_MIN(ahead, AHEAD_MAX));
+    }
+    return (int32_t)wanted;
+}
+
+/* Lets random_shuffle move groups of items, if there are any, and all of them are in their order.
+ */
+static hr_status make_groups(hr_source *s, hr_error *error)
+{
+    int32_t groups;
+    if (!(s->node->def->flags & HR_OP_GROUPS) || s->mean_bytes == INT64_MAX ||
+        hr_selection_repeats(&s->selection))
+        return HR_STATUS_OK;
+    const int64_t *first = s->def->files(s->state, &groups);
+    return hr_file_order_create(&s->sampler.groups, first, groups, error);
 }
 
 /* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,
@@ -56,9 +80,11 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
                                  hr_sampler_chunk(args->num_shards, count, s->mean_bytes),
                                  p->options.batch_size, seed, error);
     s->sampler.selection = &s->selection;
+    if (status == HR_STATUS_OK)
+        status = make_groups(s, error);
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
-    s->ahead_capacity = ahead_wanted(p);
+    s->ahead_capacity = ahead_wanted(s);
     s->ahead = hr_calloc((size_t)s->ahead_capacity, sizeof(*s->ahead), error);
     return s->ahead ? make_cache(p, s, error) : HR_STATUS_NO_MEMORY;
 }
@@ -137,13 +163,16 @@ static hr_status request(const hr_source *s, int64_t index, hr_read **out, hr_er
 {
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
+    *out = NULL;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
+    if (count == 0)
+        return HR_STATUS_OK;
     const hr_sampler_args *args = s->node->args;
     return hr_readahead_ask(spans, count, args->use_o_direct, out, error);
 }
 
 /* Requests the bytes of an item. `*out` is NULL if no request is needed: the bytes are in memory,
- * or the source reads files by itself. */
+ * or the source reads the item by itself. */
 static hr_status ask(const hr_source *s, int64_t index, hr_read **out, hr_error *error)
 {
     *out = NULL;

@@ -18,6 +18,17 @@ except ImportError as error:
 from headrace.torch._compile.compile import CompiledLoader, compile, explain
 from headrace.torch._compile.own_code import DatasetLoader
 from headrace.torch._compile.report import Report, Step
+from headrace.torch.hugging_face import HFRows, from_hf
 from headrace.torch.loader import Loader
 
-__all__ = ["CompiledLoader", "DatasetLoader", "Loader", "Report", "Step", "compile", "explain"]
+__all__ = [
+    "CompiledLoader",
+    "DatasetLoader",
+    "HFRows",
+    "Loader",
+    "Report",
+    "Step",
+    "compile",
+    "explain",
+    "from_hf",
+]
