@@ -7,7 +7,7 @@
     python bench/parquet.py train PHOTOS
 
 *rows*: rows of 110 kB that cannot be compressed, in row groups of 100, per second of CPU time; also what pyarrow alone
-takes for them. *open*: building a pipeline of 1,000 files of 1,000 rows. *train*: pictures of class folders, decoded
+takes for them. *open*: building a pipeline of 1,000 files of 1,000 rows. *train*: images of class folders, decoded
 from their files and from a Parquet file, in turn. Files are written to --scratch (a temporary folder by default).
 """
 

@@ -45,6 +45,7 @@ _LAZY = frozenset(
     "plugin_manager sysconfig tensors tfrecord".split()
 )
 missing.register()
+_tables.register()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,4 +18,6 @@ def _open(paths: list[str], columns: list[str]) -> tuple[Any, ...]:
     return open_table(paths, columns)
 
 
-_core.set_tables(_open)
+def register() -> None:
+    """Lets the engine open tables."""
+    _core.set_tables(_open)
