@@ -340,7 +340,8 @@ typedef struct hr_source_def {
      * of the state, or one written to `room`, which has `size` bytes. */
     const char *(*name)(const void *state, int64_t index, char *room, size_t size);
     /* Sets at most HR_SOURCE_MAX_SPANS spans and their number. NULL: `emit` reads for itself. The
-     * arguments per sample are not known: items are located ahead of time. */
+     * arguments per sample are not known: items are located ahead of time. With 0 spans, `emit`
+     * reads this item for itself, too, and the call only says that the item will be needed soon. */
     hr_status (*locate)(const void *state, int64_t index, hr_span *spans, int32_t *count,
                         hr_error *error);
     /* Makes the outputs of an item. `bytes` has one 1-D UINT8 tensor per span, with a buffer; NULL
@@ -476,7 +477,11 @@ enum {
     HR_OP_OBSERVES = 1 << 17,
     /* The shapes of its outputs depend on elements, so the host needs them: a call in Python with
      * device="gpu" copies its inputs to the host and its outputs to the device. */
-    HR_OP_ON_HOST = 1 << 18
+    HR_OP_ON_HOST = 1 << 18,
+    /* A reader whose `files` are groups of items that are read as a whole: random_shuffle moves
+     * groups, and items are located further ahead. If mean_bytes gives INT64_MAX, the groups are in
+     * memory, and items are shuffled one by one. */
+    HR_OP_GROUPS = 1 << 19
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

@@ -6,6 +6,7 @@
 #include "batch.h"
 #include "function.h"
 #include "pipeline.h"
+#include "tables.h"
 #include "tensor.h"
 #include "threads.h"
 
@@ -166,6 +167,10 @@ static int core_exec(PyObject *module)
     if (!epochs)
         return -1;
     Py_DECREF((PyObject *)epochs); /* the module keeps it */
+    PyTypeObject *file = add_type(module, &file_spec, NULL);
+    if (!file)
+        return -1;
+    Py_DECREF((PyObject *)file);
     state->batch_type = add_type(module, &batch_spec, NULL);
     state->tensor_type = add_type(module, &tensor_spec, NULL);
     state->threads_type = add_type(module, &threads_spec, NULL);
@@ -176,7 +181,8 @@ static int core_exec(PyObject *module)
     state->device_tensor_type = add_type(module, &device_tensor_spec, state->tensor_type);
     if (!state->host_tensor_type || !state->device_tensor_type)
         return -1;
-    if (PyModule_AddFunctions(module, packed_functions) < 0)
+    if (PyModule_AddFunctions(module, packed_functions) < 0 ||
+        PyModule_AddFunctions(module, tables_functions) < 0)
         return -1;
     return PyModule_AddFunctions(module, batch_functions);
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from headrace import types
+from headrace import _tables, types
 from headrace._base import missing
 from headrace._core import version as _version
 from headrace.data_node import newaxis
@@ -47,6 +47,7 @@ _LAZY = frozenset(
     "plugin_manager sysconfig tensors tfrecord".split()
 )
 missing.register()
+_tables.register()
 
 
 def __getattr__(name: str) -> Any:

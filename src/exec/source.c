@@ -8,22 +8,46 @@
 #define NAME_SIZE HR_SHOWN_SIZE /* for the name of an item */
 #define AHEAD_FIRST 16
 #define AHEAD_MOST 128
+#define AHEAD_GROUPS (1 << 16) /* of items in groups: two groups, and the window of the shuffle */
 
 /* How many samples beyond the iterations in flight have read requests, at most: enough for storage
  * that serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
-static int32_t ahead_most(const hr_pipeline *p)
+static int32_t ahead_most(const hr_source *s)
 {
-    return HR_MAX(p->options.batch_size, AHEAD_MOST);
+    int64_t most = HR_MAX(s->pipeline->options.batch_size, AHEAD_MOST);
+    if (s->node->def->flags & HR_OP_GROUPS) {
+        const hr_sampler_args *args = s->node->args;
+        int32_t groups;
+        s->def->files(s->state, &groups);
+        int64_t ahead = HR_MAX(2 * (s->selection.items / HR_MAX(groups, 1)),
+                               args->random_shuffle ? args->initial_fill : 0);
+        most = HR_MAX(most, HR_MIN(ahead, AHEAD_GROUPS));
+    }
+    return (int32_t)most;
 }
 
 /* About as many as the consumer has taken so far: the first batches do not wait for the bytes of
- * many later ones. */
+ * many later ones. Groups are read as a whole. */
 static int32_t ahead_now(const hr_pipeline *p, const hr_source *s)
 {
+    if (s->node->def->flags & HR_OP_GROUPS)
+        return s->ahead_capacity;
     int64_t batch = p->options.batch_size;
     int64_t taken = s->scheduled - batch * p->options.prefetch_queue_depth;
     int64_t least = HR_MAX(batch, AHEAD_FIRST);
     return (int32_t)HR_MIN(HR_MAX(least, taken), s->ahead_capacity);
+}
+
+/* Lets random_shuffle move groups of items, if there are any, and all of them are in their order.
+ */
+static hr_status make_groups(hr_source *s, hr_error *error)
+{
+    int32_t groups;
+    if (!(s->node->def->flags & HR_OP_GROUPS) || s->mean_bytes == INT64_MAX ||
+        hr_selection_repeats(&s->selection))
+        return HR_STATUS_OK;
+    const int64_t *first = s->def->files(s->state, &groups);
+    return hr_file_order_create(&s->sampler.groups, first, groups, error);
 }
 
 /* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,
@@ -68,9 +92,11 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
                                  hr_sampler_chunk(args->num_shards, count, s->mean_bytes),
                                  p->options.batch_size, seed, error);
     s->sampler.selection = &s->selection;
+    if (status == HR_STATUS_OK)
+        status = make_groups(s, error);
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
-    s->ahead_capacity = ahead_most(p);
+    s->ahead_capacity = ahead_most(s);
     s->ahead = hr_calloc((size_t)s->ahead_capacity, sizeof(*s->ahead), error);
     return s->ahead ? make_cache(p, s, error) : HR_STATUS_NO_MEMORY;
 }
@@ -149,13 +175,16 @@ static hr_status request(const hr_source *s, int64_t index, hr_read **out, hr_er
 {
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
+    *out = NULL;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
+    if (count == 0)
+        return HR_STATUS_OK;
     const hr_sampler_args *args = s->node->args;
     return hr_readahead_ask(spans, count, args->use_o_direct, out, error);
 }
 
 /* Requests the bytes of an item. `*out` is NULL if no request is needed: the bytes are in memory,
- * or the source reads files by itself. */
+ * or the source reads the item by itself. */
 static hr_status ask(const hr_source *s, int64_t index, hr_read **out, hr_error *error)
 {
     *out = NULL;

@@ -64,6 +64,11 @@ hr_status hr_task_device_memory(hr_task *task, void *stream, hr_tensor *t, hr_er
     return hr__group_hold(task->group, t->buffer, error);
 }
 
+hr_status hr_task_hold(hr_task *task, hr_buffer *buffer, hr_error *error)
+{
+    return hr__group_hold(task->group, buffer, error);
+}
+
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...)
 {
     char text[512];

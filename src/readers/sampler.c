@@ -157,16 +157,31 @@ static int64_t shuffle_chunks(int64_t chunk, uint64_t key, int64_t n, int64_t i)
     return hr_permute(key, chunks, i / chunk) * chunk + i % chunk;
 }
 
+/* Mixes 0 .. n - 1 within windows of `initial_fill`. */
+static int64_t mix_windows(const hr_sampler *s, uint64_t key, int64_t n, int64_t i)
+{
+    int64_t size = HR_MAX(s->args.initial_fill, 1), window = i / size, start = window * size;
+    uint64_t inside = hr_mix(hr_mix(key, KEY_WINDOW), (uint64_t)window);
+    return start + hr_permute(inside, HR_MIN(size, n - start), i - start);
+}
+
 /* A permutation of 0 .. n - 1. With chunks, their items follow one another and are mixed only
- * within windows of `initial_fill`, so that reading stays almost sequential. */
+ * within windows, so that reading stays almost sequential. */
 static int64_t shuffle(const hr_sampler *s, int64_t chunk, uint64_t key, int64_t n, int64_t i)
 {
     if (chunk == 1)
         return hr_permute(key, n, i);
-    int64_t size = HR_MAX(s->args.initial_fill, 1), window = i / size, start = window * size;
-    uint64_t inside = hr_mix(hr_mix(key, KEY_WINDOW), (uint64_t)window);
-    i = start + hr_permute(inside, HR_MIN(size, n - start), i - start);
-    return shuffle_chunks(chunk, key, n, i);
+    return shuffle_chunks(chunk, key, n, mix_windows(s, key, n, i));
+}
+
+/* The same for the entries `start` .. `start` + n - 1 of an epoch, whose groups take the place of
+ * chunks. shuffle_after_epoch has moved them already. */
+static int64_t shuffle_groups(const hr_sampler *s, uint64_t key, int64_t start, int64_t n,
+                              int64_t i)
+{
+    i = mix_windows(s, key, n, i);
+    return s->selection && s->selection->files ? start + i
+                                               : hr_file_order_item(s->groups, key, start, n, i);
 }
 
 /* Entry number `offset` of a shard of an epoch. */
@@ -177,10 +192,12 @@ static int64_t entry_at(const hr_sampler *s, hr_sampler_split split, int64_t epo
     uint64_t key = hr_mix(s->key, (uint64_t)epoch);
     if (s->args.shuffle_after_epoch && !(s->selection && s->selection->files))
         return shuffle(s, split.chunk, key, s->count, start + offset);
-    if (s->args.random_shuffle)
-        return start +
-               shuffle(s, split.chunk, key, shard_size(s->count, shard, split.shards), offset);
-    return start + offset;
+    if (!s->args.random_shuffle)
+        return start + offset;
+    int64_t size = shard_size(s->count, shard, split.shards);
+    if (s->groups)
+        return shuffle_groups(s, key, start, size, offset);
+    return start + shuffle(s, split.chunk, key, size, offset);
 }
 
 /* The item that is entry number `entry` of the epoch. */
@@ -242,7 +259,9 @@ hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_
 void hr_sampler_fini(hr_sampler *s)
 {
     hr_free(s->rest);
+    hr_file_order_destroy(s->groups);
     s->rest = NULL;
+    s->groups = NULL;
     s->rest_parts = 0;
 }
 

@@ -32,6 +32,7 @@ typedef struct hr_sampler {
     int64_t count; /* items of an epoch on all shards */
     hr_sampler_split split;
     const hr_selection *selection; /* which items these are; NULL: 0 .. count - 1 */
+    hr_file_order *groups;         /* those that random_shuffle moves instead of chunks; or NULL */
     int32_t batch_size;
     uint64_t key;        /* of the shuffle */
     int64_t first_epoch; /* the first whole one: the rest is of epochs before it */

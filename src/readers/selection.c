@@ -161,8 +161,8 @@ static hr_status shuffle_files(hr_selection *s, const hr_sampler_args *args,
     if (!args->shuffle_after_epoch)
         return HR_STATUS_OK;
     const int64_t *first = def->files(state, &files);
-    return hr_file_order_create(&s->files, first, files, (uint64_t)args->shuffle_after_epoch_seed,
-                                error);
+    s->key = (uint64_t)args->shuffle_after_epoch_seed;
+    return hr_file_order_create(&s->files, first, files, error);
 }
 
 hr_status hr_selection_init(hr_selection *s, const hr_sampler_args *args, const hr_source_def *def,
@@ -201,6 +201,6 @@ void hr_selection_fini(hr_selection *s)
 int64_t hr_selection_item(const hr_selection *s, int64_t epoch, int64_t entry)
 {
     if (s->files)
-        return hr_file_order_item(s->files, epoch, entry);
+        return hr_file_order_item(s->files, hr_file_order_key(s->key, epoch), 0, s->items, entry);
     return s->order ? s->order[entry] : s->sums ? draw(s, epoch, entry) : entry;
 }

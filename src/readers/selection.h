@@ -13,7 +13,7 @@ typedef struct hr_selection {
     int64_t *order; /* items, one per entry; or NULL */
     double *sums;   /* of the weights of items 0 .. i, from which entries are drawn; or NULL */
     int64_t last;   /* the last item whose weight is not 0 */
-    uint64_t key;   /* of the draws */
+    uint64_t key;   /* of the draws, or of the order of the files */
     hr_file_order *files; /* of a container with shuffle_after_epoch; or NULL */
 } hr_selection;
 

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "readers.mxnet": "tests/python/test_mxnet.py",
     "readers.nemo_asr": "tests/python/test_nemo_asr.py",
     "readers.numpy": "tests/python/test_numpy.py",
+    "readers.parquet": "tests/python/test_parquet.py",
     "readers.sequence": "tests/python/test_sequence.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",
     "readers.video": "tests/python/test_video_readers.py",

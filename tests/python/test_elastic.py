@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from headrace import Pipeline, fn
 
@@ -32,6 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             member = tarfile.TarInfo(f"{i:02}.jpg")
             member.size = 1
             tar.addfile(member, io.BytesIO(bytes([i])))
+    numbers = pa.array([bytes([i]) for i in range(ITEMS)], pa.binary())
+    pq.write_table(pa.table({"x": numbers}), root / "all.parquet", row_group_size=4)
     return root
 
 
@@ -43,6 +47,10 @@ def archive(root: Path, **split: Any) -> Any:
     return fn.readers.webdataset(paths=str(root / "all.tar"), ext=["jpg"], name="R", **split)
 
 
+def rows(root: Path, **split: Any) -> Any:
+    return fn.readers.parquet(paths=str(root / "all.parquet"), columns="x", name="R", **split)
+
+
 SHUFFLED = {"random_shuffle": True}
 READERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "files": (files, {}),
@@ -50,6 +58,8 @@ READERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "shuffled lists": (files, {"shuffle_after_epoch": True}),
     "shards that stay": (files, {"stick_to_shard": True, **SHUFFLED}),
     "archive": (archive, {"initial_fill": 5, **SHUFFLED}),
+    "row groups": (rows, {"initial_fill": 5, **SHUFFLED}),
+    "row groups among shards": (rows, {"shuffle_after_epoch": True}),
     "order": (files, {"sampler": {"order": [*range(ITEMS - 1, 0, -1), 5]}, **SHUFFLED}),
 }
 

@@ -68,6 +68,7 @@ READERS: dict[str, Callable[[Callable[[str], str]], Any]] = {
     "tfrecord index": lambda u: fn.readers.tfrecord(
         path=u("a.tfrecord"), index_path=u("i.idx"), features=FEATURES, name="r"
     )["n"],
+    "parquet": lambda u: fn.readers.parquet(paths=u("a.parquet"), columns="x", name="r"),
     "mxnet": lambda u: fn.readers.mxnet(path=u("a.rec"), index_path=u("a.idx"), name="r")[0],
     "caffe": lambda u: fn.readers.caffe(path=u("lmdb"), name="r")[0],
     "caffe2": lambda u: fn.readers.caffe2(path=u("lmdb"), name="r")[0],

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "python"
 LAYERS = """
 _core
 _base
+_tables
 tensors
 _graph
 data_node

@@ -30,10 +30,11 @@ PARTS = {
     "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples
         mp4_fragments""".split(),
     "src/readers": """list scan.h scan_cache scan files file_order selection sampler epochs rest records tar coco fits
-        video""".split(),
+        video table""".split(),
     "src/readers/coco": "data json_stream draw json saved".split(),
     "src/readers/fits": "image header".split(),
     "src/readers/records": "records wire lmdb caffe_messages tf_example".split(),
+    "src/readers/table": "column provider groups".split(),
     "src/readers/tar": "braces tar wds_index".split(),
     "src/readers/video": "list sequences tables reader emit legacy".split(),
     "src/modules/audio": "frames decoders vorbis_kept vorbis_plain vorbis flac opus mp3".split(),
@@ -42,7 +43,7 @@ PARTS = {
     "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
         device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
         facts stats pipeline""".split(),
-    "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function pipeline.h".split(),
+    "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function tables pipeline.h".split(),
 }
 # Folders whose files still call functions of files after them.
 CALLS_UNORDERED = {"src/exec"}

@@ -33,7 +33,9 @@ TOP = {
 # The order of the pages. Those of docs/ that are not listed come last.
 SECTIONS = {
     "Start": ["install", "tutorial", "examples/index", "faq"],
-    "Coming from": ["from-dali", "from-pytorch", "torchvision", "from-ffcv", "from-webdataset"],
+    "Coming from": [
+        "from-dali", "from-pytorch", "torchvision", "from-hugging-face", "from-timm", "from-ffcv", "from-webdataset",
+    ],
     "Guides": [
         "pytorch", "frameworks", "readers", "image-formats", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
         "video", "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",

@@ -170,6 +170,8 @@ CALLS = {
     "readers.nemo_asr": "audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=['train.json'])",
     "readers.numpy": "result = fn.readers.numpy(file_root='volumes', file_filter='*.npy')",
     "readers.sequence": "result = fn.readers.sequence(file_root='frames', sequence_length=3)",
+    "readers.parquet": "files, labels = fn.readers.parquet(\n"
+    "    paths='pets/data/train-*.parquet', columns=['image', 'label'])",
     "readers.tfrecord": "from headrace import tfrecord\n\n"
     "record = fn.readers.tfrecord(\n    path='train-000.tfrecord',\n    features={\n"
     "        'image/encoded': tfrecord.FixedLenFeature((), tfrecord.string, ''),\n"

@@ -104,6 +104,22 @@ def _archives(root: Path) -> None:
             (root / folder / first.format(i)).symlink_to(first.format(0))
 
 
+def _table(root: Path) -> None:
+    """Parquet files as Hugging Face's `datasets` writes images with labels."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (root / "pets" / "data").mkdir(parents=True)
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    for k in range(2):
+        numbers = range(8 * k, 8 * k + 8)
+        files = [{"bytes": chart.jpeg(chart.variation(i)), "path": f"{i}.jpg"} for i in numbers]
+        labels = pa.array([i % 3 for i in numbers], pa.int64())
+        table = pa.table({"image": pa.array(files, image), "label": labels})
+        path = root / "pets" / "data" / f"train-{k:05}-of-00002.parquet"
+        pq.write_table(table, path, row_group_size=4, compression="none")
+
+
 def _records(root: Path) -> None:
     records = []
     for i in range(8):
@@ -184,6 +200,7 @@ def prepared() -> Path:
     chart.make_folders(root / "photos")
     _archives(root)
     (root / "imagenet" / "train").symlink_to("../photos")
+    _table(root)
     _records(root)
     _coco(root)
     _arrays(root)

@@ -19,15 +19,18 @@ from headrace.torch._compile.compile import CompiledLoader, compile, explain
 from headrace.torch._compile.own_code import DatasetLoader
 from headrace.torch._compile.report import Report, Step
 from headrace.torch.data_loader import DataLoader
+from headrace.torch.hugging_face import HFRows, from_hf
 from headrace.torch.loader import Loader
 
 __all__ = [
     "CompiledLoader",
     "DataLoader",
     "DatasetLoader",
+    "HFRows",
     "Loader",
     "Report",
     "Step",
     "compile",
     "explain",
+    "from_hf",
 ]

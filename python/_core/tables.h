@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Tables that Python reads, and the files that it reads them from. */
+#ifndef HEADRACE_PYTHON_TABLES_H
+#define HEADRACE_PYTHON_TABLES_H
+
+#include "core.h"
+
+extern PyType_Spec file_spec;
+extern PyMethodDef tables_functions[];
+
+#endif
