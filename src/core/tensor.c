@@ -20,7 +20,7 @@ bool hr_shape_volume(const hr_shape *shape, size_t *volume)
         return false;
     for (int32_t i = 0; i < shape->ndim; i++) {
         if (shape->extent[i] < 0 ||
-            !hr_size_mul(product, (size_t)HR_MAX(shape->extent[i], 1), &product) ||
+            __builtin_mul_overflow(product, (size_t)HR_MAX(shape->extent[i], 1), &product) ||
             product > VOLUME_MAX)
             return false;
         empty = empty || shape->extent[i] == 0;
@@ -66,7 +66,7 @@ bool hr_tensor_bytes(const hr_tensor *tensor, size_t *bytes)
 {
     size_t volume;
     return hr_shape_volume(&tensor->shape, &volume) &&
-           hr_size_mul(volume, hr_dtype_size(tensor->dtype), bytes);
+           !__builtin_mul_overflow(volume, hr_dtype_size(tensor->dtype), bytes);
 }
 
 void hr_tensor_describe(hr_tensor *tensor, hr_dtype dtype, hr_shape shape, const char *layout)

@@ -23,6 +23,12 @@ typedef enum hr_piece_kind {
     HR_PIECE_KIND_TO_HOST
 } hr_piece_kind;
 
+/* What samples alike share. */
+typedef struct hr_piece_work {
+    hr_device_program program; /* PROGRAM, IMAGE, PIXELS */
+    hr_op_call call;           /* OP, VIEW, COPY, FUNCTION, TO_HOST */
+} hr_piece_work;
+
 /* The work of a step for a sample: one piece, or several in a row if the chain needs several
  * programs. There is none for a step whose branch the sample does not take. Memory for tensors is
  * allocated at the launch. The piece itself is in an arena of the iteration's hr_device_batch. */
@@ -32,16 +38,17 @@ struct hr_piece {
     hr_piece_kind kind;
     int32_t sample, step; /* the step's number in the plan */
     const hr_node *node;  /* its last node */
-    hr_device_program program;
+    hr_piece_work *work;
+    bool shared;            /* another sample's piece has made it */
+    bool inside;            /* only the next piece uses its output */
     hr_coded coded;         /* IMAGE */
     hr_coded_memory memory; /* IMAGE: where the device decodes it */
     const void *notes;      /* IMAGE: the host's copy of what the device notes, or NULL */
     hr_staged pixels;       /* PIXELS, TO_DEVICE; without `host` if it was made on the device */
-    hr_op_call call;        /* OP, VIEW, COPY, FUNCTION, TO_HOST */
+    const char *info;       /* source_info of its outputs */
     hr_tensor **in;         /* tensors of the inputs */
     hr_tensor **out;        /* tensors of the outputs */
     int32_t n_in, n_out;
-    bool inside; /* only the next piece uses its output */
 };
 
 /* An iteration in a device stage. */
@@ -62,6 +69,9 @@ struct hr_device_batch {
 /* Prepares one sample for one step; the group has its batch. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
+/* Prepares samples of the group from the i-th on for as long as they are like one before. Returns
+ * how many. */
+int32_t hr__device_prepare_alike(hr_group *g, const hr_plan_step *step, int32_t i);
 /* Queues the work of a prepared stage (device_queue.c). Functions of the caller are called here. */
 hr_status hr__device_queue(hr_worker *w, hr_iteration *it, hr_error *error);
 /* Ends the stage and frees its memory. All queued work must be finished. */

@@ -27,16 +27,22 @@ static hr_status piece_add(preparing *p, const hr_node *first, const hr_node *la
     hr_arena *arena = p->g->arena;
     int32_t n_in = first->input_count;
     hr_piece *piece = hr_arena_alloc(arena, sizeof(*piece), error);
+    hr_piece_work *work = hr_arena_alloc(arena, sizeof(*work), error);
     hr_tensor **in = hr_arena_alloc(arena, ((size_t)n_in + 1) * sizeof(*in), error);
-    if (!piece || !in)
+    if (!piece || !work || !in)
         return HR_STATUS_NO_MEMORY;
+    work->call = (hr_op_call){0};
     for (int32_t k = 0; k < n_in; k++)
         in[k] =
             hr__crossing(p->g, hr_plan_value_find(p->g->pipeline->plan, first->inputs[k]), p->i);
     if (p->last)
         in[0] = p->last->out[0];
-    *piece = (hr_piece){
-        .node = last, .sample = p->g->first + p->i, .step = p->step, .in = in, .n_in = n_in};
+    *piece = (hr_piece){.node = last,
+                        .sample = p->g->first + p->i,
+                        .step = p->step,
+                        .work = work,
+                        .in = in,
+                        .n_in = n_in};
     **p->link = *out = piece;
     *p->link = &piece->next;
     return HR_STATUS_OK;
@@ -59,6 +65,7 @@ static hr_status piece_end(preparing *p, hr_piece *piece, bool inside, const hr_
         return HR_STATUS_OK;
     }
     HR_TRY(hr__name_keep(hr__sample_at(p->g, p->i), c, &info, error));
+    piece->info = info;
     for (int32_t k = 0; k < c->n_out; k++) {
         hr_tensor *slot = hr__crossing(p->g, hr__value_of(p->g->pipeline, piece->node, k), p->i);
         hr_buffer_unref(slot->buffer);
@@ -135,8 +142,8 @@ static hr_status call_prepare(preparing *p, hr_op_call *c, hr_piece *piece, hr_e
     c->staging = &p->batch->launch->staging;
     if (c->def->infer)
         HR_TRY(c->def->infer(c, error));
-    piece->call = *c;
-    piece->call.task = NULL; /* not valid any more at the launch */
+    piece->work->call = *c;
+    piece->work->call.task = NULL; /* not valid any more at the launch */
     if (c->def->flags & HR_OP_TO_DEVICE) {
         piece->kind = HR_PIECE_KIND_TO_DEVICE;
         return stage_tensor(p, &c->in[0], piece, error);
@@ -181,7 +188,8 @@ static hr_status prepare_program(hr_chain *chain, int32_t first, int32_t last,
     chain->failed = last;
     HR_TRY(piece_add(p, chain->nodes[first], chain->nodes[last], &piece, error));
     hr_program_describe(program, &chain->calls[last].out[0]);
-    HR_TRY(hr_device_program_make(program, &p->batch->launch->staging, &piece->program, error));
+    HR_TRY(
+        hr_device_program_make(program, &p->batch->launch->staging, &piece->work->program, error));
     chain->failed = first;
     HR_TRY(stage_source(p, program, &c, piece, error));
     chain->failed = last;
@@ -209,68 +217,91 @@ static bool same_for_all(const hr_group *g, const hr_plan_step *step)
     return true;
 }
 
-/* Lets later samples copy the piece, if it is all that the step has made of this one. `memo` may
- * hold what belongs to one sample. */
+/* Lets later samples share the work of the piece, if it is all that the step has made of this one.
+ * `memo` may hold what belongs to one sample. */
 static void keep_model(hr_group *g, const hr_plan_step *step, const hr_piece *first,
                        const preparing *p, const hr_op_call *last)
 {
-    bool alone = first && first == p->last && !first->inside && !first->call.memo;
+    bool alone = first && first == p->last && !first->inside && !first->work->call.memo;
     bool own_name = last->source_info != g->tasks[p->i].info;
     if (alone && !own_name && first->kind != HR_PIECE_KIND_IMAGE &&
         first->kind != HR_PIECE_KIND_PIXELS && same_for_all(g, step))
         p->batch->models[g->worker->number] = first;
 }
 
-static bool same_description(const hr_tensor *a, const hr_tensor *b)
-{
-    return a->dtype == b->dtype && hr_shape_equal(&a->shape, &b->shape) &&
-           memcmp(&a->layout, &b->layout, sizeof(a->layout)) == 0;
-}
+typedef struct alike { /* a piece, and what it refers to */
+    hr_piece piece;
+    hr_tensor *slots[];
+} alike;
 
-/* Makes the sample's piece from the model. `*like`: whether the inputs allow that. */
-static hr_status prepare_like(preparing *p, const hr_piece *model, const hr_node *first, bool *like,
-                              hr_error *error)
+/* Makes a piece with the work of the model. NULL: the sample's inputs are different, or there is no
+ * memory. `first`: the step's first node. */
+static hr_piece *make_alike(hr_group *g, hr_arena *arena, const hr_piece *model,
+                            const hr_node *first, int32_t i)
 {
-    hr_group *g = p->g;
     size_t n_in = (size_t)model->n_in, n_out = (size_t)model->n_out;
-    hr_task *task = &g->tasks[p->i];
-    hr_piece *piece = hr_arena_alloc(g->arena, sizeof(*piece), error);
-    hr_tensor **slots = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(*slots), error);
-    hr_tensor *tensors = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(*tensors), error);
-    if (!piece || !slots || !tensors)
-        return HR_STATUS_NO_MEMORY;
-    *like = true;
-    const char *info = NULL;
-    for (size_t k = 0; k < n_in && *like; k++) {
-        slots[k] = hr__crossing(g, hr_plan_value_find(g->pipeline->plan, first->inputs[k]), p->i);
-        tensors[k] = *slots[k];
-        info = info ? info : slots[k]->source_info;
-        *like = same_description(slots[k], model->in[k]);
+    alike *made = hr_arena_alloc(arena, sizeof(*made) + (n_in + n_out) * sizeof(hr_tensor *), NULL);
+    if (!made)
+        return NULL;
+    made->piece = *model;
+    made->piece.next = NULL;
+    made->piece.shared = true;
+    made->piece.sample = g->first + i;
+    made->piece.info = NULL;
+    made->piece.in = made->slots;
+    made->piece.out = made->slots + n_in;
+    for (size_t k = 0; k < n_in; k++) {
+        int32_t value = hr_plan_value_find(g->pipeline->plan, first->inputs[k]);
+        const hr_tensor *in = made->piece.in[k] = hr__crossing(g, value, i);
+        made->piece.info = made->piece.info ? made->piece.info : in->source_info;
+        if (!hr__described_alike(in, model->in[k]))
+            return NULL;
     }
-    if (!*like)
-        return HR_STATUS_OK;
-    task->node = first;
-    task->info = info ? info : hr__sample_at(g, p->i)->info;
+    made->piece.info = made->piece.info ? made->piece.info : hr__sample_at(g, i)->info;
     for (size_t k = 0; k < n_out; k++) {
-        hr_tensor *slot = slots[n_in + k] =
-            hr__crossing(g, hr__value_of(g->pipeline, model->node, (int32_t)k), p->i);
+        int32_t value = hr__value_of(g->pipeline, model->node, (int32_t)k);
+        hr_tensor *slot = made->piece.out[k] = hr__crossing(g, value, i);
         hr_buffer_unref(slot->buffer);
         *slot = *model->out[k];
         slot->data = NULL; /* the model may have been launched */
         slot->buffer = NULL;
-        slot->source_info = task->info;
+        slot->source_info = made->piece.info;
     }
-    *piece = *model;
-    piece->next = NULL;
-    piece->sample = g->first + p->i;
-    piece->in = slots;
-    piece->out = slots + n_in;
-    piece->call.in = tensors;
-    piece->call.out = tensors + n_in;
-    piece->call.source_info = task->info;
-    **p->link = piece;
-    *p->link = &piece->next;
-    return HR_STATUS_OK;
+    return &made->piece;
+}
+
+/* Where the sample's next piece goes. */
+static hr_piece ***link_of(hr_group *g, int32_t i)
+{
+    hr_task *task = &g->tasks[i];
+    if (!task->link) {
+        task->link = &g->device->pieces[g->first + i];
+        *task->link = NULL; /* pieces of an earlier attempt */
+    }
+    return &task->link;
+}
+
+int32_t hr__device_prepare_alike(hr_group *g, const hr_plan_step *step, int32_t i)
+{
+    hr_device_batch *batch = g->device;
+    const hr_plan *plan = g->pipeline->plan;
+    const hr_node *first = hr__plan_node(g->pipeline, step->first);
+    const hr_piece *model = batch->models[g->worker->number];
+    int32_t end = i;
+    if (!model || model->step != (int32_t)(step - plan->steps) || batch->again)
+        return 0;
+    hr_arena *arena = batch->arenas[g->worker->number];
+    for (; end < g->count && hr__sample_alive(hr__sample_at(g, end)); end++) {
+        hr_piece *piece = make_alike(g, arena, model, first, end);
+        if (!piece)
+            break;
+        hr_piece ***link = link_of(g, end);
+        **link = piece;
+        *link = &piece->next;
+        g->tasks[end].node = first;
+        g->tasks[end].info = piece->info;
+    }
+    return end - i;
 }
 
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
@@ -281,34 +312,23 @@ hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, c
     int32_t sample = g->first + i;
     if (batch->again && !batch->redo[sample])
         return HR_STATUS_OK;
-    hr_task *task = &g->tasks[i];
-    if (!task->link) {
-        task->link = &batch->pieces[sample];
-        *task->link = NULL; /* pieces of an earlier attempt */
-    }
+    hr_piece ***link = link_of(g, i);
     preparing p = {.g = g,
                    .batch = batch,
                    .scratch = g->arena,
                    .i = i,
                    .step = (int32_t)(step - g->pipeline->plan->steps),
-                   .link = &task->link};
+                   .link = link};
     g->arena = batch->arenas[g->worker->number];
     hr_chain chain = {.context = &p};
-    hr_piece **begin = task->link;
-    bool like = false;
-    hr_status status = HR_STATUS_OK;
-    const hr_piece *model = batch->models[g->worker->number];
-    if (model && model->step == p.step)
-        status = prepare_like(&p, model, hr__plan_node(g->pipeline, step->first), &like, error);
-    if (!like && status == HR_STATUS_OK) {
-        status = hr__chain_build(g, step, i, &chain, at, error);
-        if (status == HR_STATUS_OK) {
-            status = hr__chain_walk(&chain, &prepare, error);
-            *at = chain.nodes[chain.failed];
-        }
-        if (status == HR_STATUS_OK)
-            keep_model(g, step, *begin, &p, &chain.calls[chain.count - 1]);
+    hr_piece **begin = *link;
+    hr_status status = hr__chain_build(g, step, i, &chain, at, error);
+    if (status == HR_STATUS_OK) {
+        status = hr__chain_walk(&chain, &prepare, error);
+        *at = chain.nodes[chain.failed];
     }
+    if (status == HR_STATUS_OK)
+        keep_model(g, step, *begin, &p, &chain.calls[chain.count - 1]);
     g->arena = p.scratch;
     return status;
 }

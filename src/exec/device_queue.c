@@ -67,10 +67,11 @@ static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
     for (int32_t i = 0; i < q->count; i++)
         out->dense = out->dense && q->round[i]->out[k]->dtype == first->dtype &&
                      hr_shape_equal(&q->round[i]->out[k]->shape, &first->shape);
+    size_t bytes = 0;
     for (int32_t i = 0; i < q->count; i++) {
-        size_t bytes;
         out->at[i] = total;
-        if (!hr_tensor_bytes(q->round[i]->out[k], &bytes) ||
+        bool known = out->dense && i > 0;
+        if ((!known && !hr_tensor_bytes(q->round[i]->out[k], &bytes)) ||
             !hr_size_add(total, bytes + (out->dense ? 0 : SAMPLE_ALIGN), &total))
             return hr_fail(error, HR_STATUS_LIMIT, "the batch's size overflows");
         if (!out->dense)
@@ -232,7 +233,7 @@ static hr_status queue_programs(queueing *q, hr_error *error)
     for (int32_t i = 0; i < n; i++) {
         hr_piece *piece = q->part[i];
         hr_device_program *to = (hr_device_program *)records.host + i;
-        *to = piece->program;
+        *to = piece->work->program;
         to->dst = piece->out[0]->data;
         to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
         if (piece->kind == HR_PIECE_KIND_IMAGE)
@@ -243,14 +244,24 @@ static hr_status queue_programs(queueing *q, hr_error *error)
     return q->module->program_run(&q->launch->cuda, records, n, error);
 }
 
-/* The tensors of a call, now that their memory is known. */
-static void fill_call(const hr_piece *piece, hr_op_call *c)
+/* The call of a piece, with its tensors, now that their memory is known. */
+static hr_status fill_call(queueing *q, const hr_piece *piece, hr_op_call *c, hr_error *error)
 {
-    *c = piece->call;
+    *c = piece->work->call;
+    if (piece->shared) {
+        size_t n = (size_t)piece->n_in + (size_t)piece->n_out;
+        hr_tensor *own = hr_arena_alloc(q->arena, (n + 1) * sizeof(*own), error);
+        if (!own)
+            return HR_STATUS_NO_MEMORY;
+        c->in = own;
+        c->out = own + piece->n_in;
+        c->source_info = piece->info;
+    }
     for (int32_t k = 0; k < piece->n_in; k++)
         ((hr_tensor *)c->in)[k] = *piece->in[k];
     for (int32_t k = 0; k < piece->n_out; k++)
         c->out[k] = *piece->out[k];
+    return HR_STATUS_OK;
 }
 
 static hr_status queue_ops(queueing *q, const hr_node *node, hr_error *error)
@@ -262,7 +273,7 @@ static hr_status queue_ops(queueing *q, const hr_node *node, hr_error *error)
     if (!calls)
         return HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < n; i++)
-        fill_call(q->part[i], &calls[i]);
+        HR_TRY(fill_call(q, q->part[i], &calls[i], error));
     hr_cuda_run_fn run = hr_device_op(q->launch->device, node->def);
     return run(&q->launch->cuda, calls, n, &q->launch->staging, error);
 }
@@ -272,7 +283,7 @@ static hr_status queue_views(queueing *q, hr_error *error)
     int32_t n = select_kind(q, HR_PIECE_KIND_VIEW, NULL);
     for (int32_t i = 0; i < n; i++) {
         hr_op_call c;
-        fill_call(q->part[i], &c);
+        HR_TRY(fill_call(q, q->part[i], &c, error));
         HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
         for (int32_t k = 0; k < c.n_out; k++) {
             hr_tensor *out = q->part[i]->out[k];
@@ -306,7 +317,7 @@ static hr_status queue_copies(queueing *q, hr_error *error)
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++) {
         hr_op_call c;
-        fill_call(q->part[i], &c);
+        HR_TRY(fill_call(q, q->part[i], &c, error));
         HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
         for (int32_t k = 0; k < c.n_out; k++, count++) {
             const hr_tensor *out = q->part[i]->out[k];
@@ -400,7 +411,7 @@ static hr_status queue_function(queueing *q, hr_error *error)
     if (!calls)
         return HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < n; i++) {
-        fill_call(q->round[i], &calls[i]);
+        HR_TRY(fill_call(q, q->round[i], &calls[i], error));
         calls[i].arena = q->arena;
         for (int32_t k = 0; k < n_out; k++)
             calls[i].out[k].buffer = NULL;

@@ -95,9 +95,11 @@ static bool must_copy(const hr_pipeline *p, int32_t output, const hr_tensor *t)
 }
 
 static hr_status put_copies(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                            int32_t n, const hr_tensor *t, size_t bytes, hr_error *error)
+                            int32_t n, const hr_tensor *t, hr_error *error)
 {
     hr_tensor copy = *t;
+    size_t bytes = 0;
+    hr_tensor_bytes(t, &bytes);
     HR_TRY(hr__gather_memory(p, it, output, sample, n, &copy, error));
     if (bytes > 0)
         memcpy(copy.data, t->data, bytes * (size_t)n);
@@ -109,9 +111,10 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
 {
     hr_tensor one = *t;
     size_t bytes = 0;
-    hr_tensor_bytes(t, &bytes);
     if (!in_place(it, output, sample, t) && must_copy(p, output, t))
-        return put_copies(p, it, output, sample, n, t, bytes, error);
+        return put_copies(p, it, output, sample, n, t, error);
+    if (n > 1)
+        hr_tensor_bytes(t, &bytes);
     for (int32_t k = 0; k < n; k++) {
         put_one(it, output, sample + k, &one);
         one.data = (void *)((uintptr_t)one.data + bytes);

@@ -322,7 +322,58 @@ hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t s
     return node->def->infer ? node->def->infer(&c, error) : HR_STATUS_OK;
 }
 
-static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+/* How many samples from the group's i-th on have the description of that one, which is number `at`
+ * of what was fed. */
+static int32_t fed_alike(const hr_group *g, const hr_fed *fed, int32_t i, int32_t at)
+{
+    int32_t n = 1;
+    for (; i + n < g->count; n++) {
+        const hr_sample *sample = hr__sample_at(g, i + n);
+        if (!hr__sample_alive(sample) || sample->attempt > 0)
+            break;
+        for (int32_t k = 0; k < fed->count; k++)
+            if (!hr__described_alike(hr_batch_tensor(fed->batch[k], at + n),
+                                     hr_batch_tensor(fed->batch[k], at)))
+                return n;
+    }
+    return n;
+}
+
+/* How many of `most` samples alike, from number `at` on, follow one another in memory. */
+static int32_t fed_straight(const hr_batch *batch, int32_t at, int32_t most)
+{
+    const hr_tensor *first = hr_batch_tensor(batch, at);
+    size_t bytes;
+    int32_t n = 1;
+    if (!hr_tensor_bytes(first, &bytes))
+        return n;
+    for (; n < most; n++) {
+        const hr_tensor *t = hr_batch_tensor(batch, at + n);
+        if ((uintptr_t)t->data != (uintptr_t)first->data + (size_t)n * bytes ||
+            t->buffer != first->buffer || t->source_info != first->source_info)
+            break;
+    }
+    return n;
+}
+
+/* Puts the k-th output of `n` samples alike; `like` is what the node made of the first one. */
+static hr_status put_fed(hr_group *g, const hr_source *s, const hr_batch *batch, int32_t k,
+                         int32_t i, int32_t at, int32_t n, const hr_tensor *like, hr_error *error)
+{
+    int32_t value = hr__value_of(g->pipeline, s->node, k);
+    for (int32_t done = 0, run; done < n; done += run) {
+        const hr_tensor *from = hr_batch_tensor(batch, at + done);
+        hr_tensor t = *like;
+        t.data = from->data;
+        t.buffer = from->buffer;
+        t.source_info = from->source_info;
+        run = fed_straight(batch, at + done, n - done);
+        HR_TRY(hr__value_put(g, value, i + done, run, &t, error));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32_t i, int32_t *n,
                           hr_error *error)
 {
     hr_tensor t[HR_OP_MAX_OUTPUTS];
@@ -331,8 +382,10 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     bool primary = hr__source_fed(&g->pipeline->sources[0]); /* no reader chooses another item */
     int32_t at = primary ? (sample->index + sample->attempt) % fed->supply.size : sample->index;
     HR_TRY(hr__fed_sample(s, fed->batch, at, t, error));
+    int32_t alike = sample->attempt > 0 ? 1 : fed_alike(g, fed, i, at);
     for (int32_t k = 0; k < s->node->output_count; k++)
-        HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t[k], error));
+        HR_TRY(put_fed(g, s, fed->batch[k], k, i, at, alike, &t[k], error));
+    *n = alike;
     return HR_STATUS_OK;
 }
 
@@ -462,11 +515,12 @@ static hr_status emit_streamed(hr_group *g, const hr_source *s, const hr_streame
     return HR_STATUS_OK;
 }
 
-hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i, int32_t *n,
                           hr_error *error)
 {
+    *n = 1;
     if (hr__source_fed(s))
-        return emit_fed(g, s, source, i, error);
+        return emit_fed(g, s, source, i, n, error);
     hr_sample *sample = &g->iteration->samples[g->first + i];
     hr_sample_source *ss = &sample->sources[source];
     const hr_streamed_batch *b =

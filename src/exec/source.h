@@ -133,8 +133,9 @@ hr_status hr__source_again(const hr_source *s, hr_sample_source *ss, hr_error *e
  * another sample of the iteration. No lock needed. */
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, const hr_iteration *it,
                              hr_sample *sample, hr_error *error);
-/* Puts the source's outputs for one sample into values. */
-hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+/* Puts the source's outputs for the group's i-th sample into values, and those of samples after it
+ * where one call can. `*n`: of how many samples; a failure is that of the i-th one alone. */
+hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i, int32_t *n,
                           hr_error *error);
 /* One sample of the batches of a fed source, as its operator describes it: one tensor per output.
  */

@@ -164,12 +164,13 @@ static void run_source(hr_group *g, const hr_node *node, hr_error *error)
     int32_t source = 0;
     while (p->sources[source].node != node)
         source++;
-    for (int32_t i = 0; i < g->count; i++) {
+    for (int32_t i = 0, n; i < g->count; i += n) {
+        n = 1;
         if (!hr__sample_alive(hr__sample_at(g, i)))
             continue;
         int64_t start = p->trace ? hr_clock_ns() : 0;
         g->tasks[i].node = node;
-        hr_status status = hr__source_emit(g, &p->sources[source], source, i, error);
+        hr_status status = hr__source_emit(g, &p->sources[source], source, i, &n, error);
         if (p->trace)
             note_span(g, node, i, start, hr_clock_ns());
         if (status == HR_STATUS_OK)
@@ -248,6 +249,19 @@ static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *no
     }
 }
 
+/* Prepares samples that are like one before; returns how many. */
+static int32_t prepare_alike(hr_group *g, const hr_plan_step *step, int32_t i)
+{
+    int64_t start = hr_clock_ns();
+    int32_t n = hr__device_prepare_alike(g, step, i);
+    int64_t end = n > 0 ? hr_clock_ns() : start;
+    if (n > 0) {
+        note_time(g, step->first, end - start, n);
+        note_span(g, hr__plan_node(g->pipeline, step->first + step->count - 1), i, start, end);
+    }
+    return n;
+}
+
 /* `error` is empty, as for run_samples. */
 static void run_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 {
@@ -256,10 +270,13 @@ static void run_step(hr_group *g, const hr_plan_step *step, hr_error *error)
         run_source(g, node, error);
         return;
     }
-    bool columns = g->stage->kind != HR_STAGE_KIND_DEVICE && takes_columns(g, step, node);
+    bool device = g->stage->kind == HR_STAGE_KIND_DEVICE;
+    bool columns = !device && takes_columns(g, step, node);
     for (int32_t i = 0, n; i < g->count; i += n) {
         n = 1;
         if (!step_runs(g, step, i))
+            continue;
+        if (device && (n = prepare_alike(g, step, i)) > 0)
             continue;
         n = columns ? run_length(g, node, i) : 1;
         if (n == 1 || !run_columns(g, step, node, i, n, false))
