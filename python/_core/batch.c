@@ -363,21 +363,10 @@ static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
     imported *items = calloc(n ? (size_t)n : 1, sizeof(*items));
     if (!items)
         return PyErr_NoMemory();
-    Py_ssize_t done = 0;
-    for (; done < n; done++) {
-        PyObject *item = PySequence_GetItem(a.object, done);
-        int rc = item ? import_object(state, item, a.stream, a.device, &items[done]) : -1;
-        Py_XDECREF(item);
-        if (rc < 0)
-            break;
-    }
-    if (done == n) {
+    if (import_items(state, a.object, n, a.stream, a.device, items) == 0) {
         hr_batch *batch = batch_of(state, &a, items, n);
         if (batch)
             result = batch_wrap(state, (PyTypeObject *)a.type, batch);
-    } else {
-        for (Py_ssize_t i = 0; i < done; i++)
-            import_release(&items[i]);
     }
     free(items);
     return result;

@@ -208,8 +208,7 @@ static void used_versioned(PyObject *capsule)
         versioned->deleter(versioned);
 }
 
-/* The table of the object's type, or NULL without an exception. */
-static const dl_exchange *exchange_of(PyObject *object)
+const struct dl_exchange *dlpack_table(PyObject *object)
 {
     PyObject *capsule =
         PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
@@ -246,11 +245,10 @@ static int complete_on(const dl_exchange *api, const dl_tensor *dl, const void *
     return current == stream;
 }
 
-PyObject *dlpack_exchange(PyObject *object, void *stream, hr_tensor *tensor, int64_t *strides,
-                          int32_t *device)
+PyObject *dlpack_exchange(const struct dl_exchange *api, PyObject *object, void *stream,
+                          hr_tensor *tensor, int64_t *strides, int32_t *device)
 {
     dl_versioned *managed = NULL;
-    const dl_exchange *api = exchange_of(object);
     if (!api || requires_grad(object))
         return NULL;
     if (api->from_object(object, &managed) != 0 || !managed)

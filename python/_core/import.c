@@ -271,11 +271,13 @@ static int import_dlpack(PyObject *capsule, imported *out)
     return out->holder ? make_dense(out, strides) : -1;
 }
 
-/* -2: the object has no table for C, or its data is not complete on the stream. */
-static int import_exchanged(PyObject *object, void *stream, imported *out)
+/* -2: there is no table for C, or the data is not complete on the stream. */
+static int import_exchanged(const struct dl_exchange *table, PyObject *object, void *stream,
+                            imported *out)
 {
     int64_t strides[HR_MAX_NDIM];
-    out->holder = dlpack_exchange(object, stream, &out->tensor, strides, &out->device);
+    out->holder = dlpack_exchange(table, object, stream, &out->tensor, strides, &out->device);
+    out->table = out->holder ? table : NULL;
     return out->holder ? make_dense(out, strides) : PyErr_Occurred() ? -1 : -2;
 }
 
@@ -356,7 +358,7 @@ int import_strided(core_state *state, PyObject *object, void *stream, int32_t de
     if (rc == -2)
         rc = import_interface_of(object, "__array_interface__", HR_DEVICE_HOST, out);
     if (rc == -2)
-        rc = import_exchanged(object, stream, out);
+        rc = import_exchanged(dlpack_table(object), object, stream, out);
     if (rc == -2)
         rc = import_called_dlpack(object, stream, out);
     if (rc == -2)
@@ -375,6 +377,43 @@ int import_strided(core_state *state, PyObject *object, void *stream, int32_t de
     if (rc < 0)
         import_release(out);
     return rc < 0 ? -1 : 0;
+}
+
+/* `like`: an item of the type that was imported before; or NULL. */
+static int import_item(core_state *state, PyObject *object, void *stream, int32_t device,
+                       const imported *like, imported *out)
+{
+    *out =
+        (imported){.tensor = {.dtype = HR_DTYPE_NONE}, .device = HR_DEVICE_HOST, .stream = stream};
+    int rc = like && like->table ? import_exchanged(like->table, object, stream, out) : -2;
+    if (rc == -2)
+        return import_object(state, object, stream, device, out);
+    if (rc < 0)
+        import_release(out);
+    return rc;
+}
+
+int import_items(core_state *state, PyObject *sequence, Py_ssize_t n, void *stream, int32_t device,
+                 imported *items)
+{
+    PyTypeObject *type = NULL; /* of the item before */
+    Py_ssize_t done = 0;
+    for (; done < n; done++) {
+        PyObject *item = PySequence_GetItem(sequence, done);
+        const imported *like = item && Py_TYPE(item) == type ? &items[done - 1] : NULL;
+        int rc = item ? import_item(state, item, stream, device, like, &items[done]) : -1;
+        if (rc == 0 && !like) {
+            Py_XDECREF((PyObject *)type);
+            type = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(item));
+        }
+        Py_XDECREF(item);
+        if (rc < 0)
+            break;
+    }
+    Py_XDECREF((PyObject *)type);
+    for (Py_ssize_t i = 0; i < done && done < n; i++)
+        import_release(&items[i]);
+    return done < n ? -1 : 0;
 }
 
 void import_release(imported *im)

@@ -14,6 +14,7 @@ typedef struct imported {
     void *stream;     /* CUDA only: the data is complete after the work queued on this stream */
     void *copy;       /* our dense copy, when the object was not dense; or NULL */
     hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
+    const struct dl_exchange *table; /* through which it came, or NULL */
     int64_t *strides; /* import_strided: the caller's array, which is set if `strided` */
     int strided;
 } imported;
@@ -26,6 +27,9 @@ int import_object(core_state *state, PyObject *object, void *stream, int32_t dev
  * of HR_MAX_NDIM, gets the strides in bytes. */
 int import_strided(core_state *state, PyObject *object, void *stream, int32_t device,
                    int64_t *strides, imported *out);
+/* import_object for the first `n` items of a sequence. 0, or -1 with nothing to be released. */
+int import_items(core_state *state, PyObject *sequence, Py_ssize_t n, void *stream, int32_t device,
+                 imported *items);
 void import_release(imported *im);
 /* Makes a buffer that keeps the object alive. Consumes `im` except `im->owner`, also on failure. */
 int import_adopt(core_state *state, imported *im, hr_buffer **buffer);

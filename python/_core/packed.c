@@ -42,22 +42,17 @@ static int64_t row_bytes(const pack_row *row)
 
 static int import_all(core_state *state, PyObject *list, imported *items, Py_ssize_t n)
 {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_GetItem(list, i);
-        int rc = item ? import_object(state, item, NULL, HR_DEVICE_HOST, &items[i]) : -1;
-        Py_XDECREF(item);
-        if (rc == 0 && items[i].device >= 0) {
-            import_release(&items[i]);
-            PyErr_SetString(PyExc_TypeError, "the data are in GPU memory, expected host memory");
-            rc = -1;
-        }
-        if (rc == 0)
-            continue;
-        for (Py_ssize_t k = 0; k < i; k++)
-            import_release(&items[k]);
+    bool here = true;
+    if (import_items(state, list, n, NULL, HR_DEVICE_HOST, items) < 0)
         return -1;
-    }
-    return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        here = here && items[i].device < 0;
+    if (here)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        import_release(&items[i]);
+    PyErr_SetString(PyExc_TypeError, "the data are in GPU memory, expected host memory");
+    return -1;
 }
 
 /* Sets the offsets of the samples; returns the size of the record. */

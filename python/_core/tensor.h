@@ -36,9 +36,12 @@ PyObject *dlpack_check(PyObject *module, PyObject *object); /* METH_O */
 /* Consumes the capsule and returns the new owner of its memory, or NULL with an exception. Strides
  * are in bytes. */
 PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device);
-/* The same for an object whose type has DLPack's table for C, if its data is complete in the order
- * of `stream`; it calls no Python. NULL without an exception: use the object's `__dlpack__`. */
-PyObject *dlpack_exchange(PyObject *object, void *stream, hr_tensor *tensor, int64_t *strides,
-                          int32_t *device);
+/* DLPack's table for C of the object's type, which is valid as long as the type, or NULL without an
+ * exception. */
+const struct dl_exchange *dlpack_table(PyObject *object);
+/* The same as dlpack_import through the table of the object's type, if the data is complete in the
+ * order of `stream`; it calls no Python. NULL without an exception: use its `__dlpack__`. */
+PyObject *dlpack_exchange(const struct dl_exchange *table, PyObject *object, void *stream,
+                          hr_tensor *tensor, int64_t *strides, int32_t *device);
 
 #endif

@@ -16,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
+from headrace import Pipeline, _core, fn, pipeline_def, types  # noqa: E402
 from headrace.plugin import pytorch as plugin  # noqa: E402
 from headrace.plugin.pytorch import _tensors  # noqa: E402
 from headrace.plugin.pytorch import (  # noqa: E402
@@ -26,7 +26,7 @@ from headrace.plugin.pytorch import (  # noqa: E402
     LastBatchPolicy,
     feed_ndarray,
 )
-from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU  # noqa: E402
+from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU  # noqa: E402
 
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -212,6 +212,53 @@ def test_arrays_of_torch(module: Any) -> None:
         pipe.feed_input("in", given)
         (out,) = pipe.run()
         assert torch.equal(torch.from_dlpack(out.as_tensor()).cpu(), torch.ones(2, 3))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU that PyTorch can use")
+@pytest.mark.parametrize("other_stream", [False, True])
+@pytest.mark.parametrize("copy", [False, True])
+def test_lists_of_torch(module: Any, other_stream: bool, copy: bool) -> None:
+    """Lists of tensors that the current stream, the default one or another, is still writing. They
+    are views of one tensor, or not, and PyTorch reuses their memory once they are dropped."""
+    if module.fake is not None:
+        pytest.skip("needs a GPU")
+
+    @pipeline_def(batch_size=16, num_threads=4, device_id=0)
+    def pipe() -> Any:
+        x = fn.external_source(batches, device="gpu", batch=True, no_copy=not copy, cycle=False)
+        return fn.flip(x), fn.copy(x)
+
+    busy = torch.ones(2000, 2000, device="cuda")
+    stream = torch.cuda.Stream() if other_stream else torch.cuda.current_stream()
+
+    def batches() -> Any:
+        for i in range(30):
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    busy.copy_(busy @ busy / 2000)  # the data is late
+                whole = (busy[:16, :6].reshape(16, 2, 3) * 0 + i).to(torch.int32)
+                whole += torch.arange(16, device="cuda", dtype=torch.int32)[:, None, None]
+                whole += torch.arange(3, device="cuda", dtype=torch.int32)
+                yield list(whole) if i % 2 else [sample.clone() for sample in whole]
+            del whole
+
+    right = np.arange(16)[:, None, None] + np.arange(3) + np.zeros((1, 2, 1), int)
+    running = pipe()
+    for i in range(30):
+        flipped, copied = running.run()
+        np.testing.assert_array_equal(copied.as_cpu().as_array(), right + i)
+        np.testing.assert_array_equal(flipped.as_cpu().as_array(), right[:, :, ::-1] + i)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU that PyTorch can use")
+def test_tensors_that_require_gradients(module: Any) -> None:
+    """PyTorch refuses to export them, also where the table for C would not."""
+    if module.fake is not None:
+        pytest.skip("needs a GPU")
+    tensors = [torch.ones(3, device="cuda"), torch.ones(3, device="cuda", requires_grad=True)]
+    for given in (tensors, tensors[::-1]):
+        with pytest.raises((RuntimeError, BufferError, TypeError), match="grad"):
+            _core.make_batch(TensorListGPU, given, None, False, None, 0)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU that PyTorch can use")

@@ -176,6 +176,14 @@ def test_table_for_c() -> None:
     packs[0].requires_grad = True  # as in PyTorch, whose `__dlpack__` says what is wrong
     fed(packs)
     assert kind.exported == 3 and packs[0].streams == [1]
+    fed(packs[::-1])
+    assert kind.exported == 4 and packs[0].streams == [1, 1]
+    one, two = (table() for table in (exchanged, exchanged))
+    kinds: list[Any] = [one, one, two, Pack, one, one, Pack, Pack, two, two]
+    mixed = fed([kind(on_gpu(ARRAY[i % 2])) for i, kind in enumerate(kinds)])
+    assert (one.exported, two.exported) == (4, 3)
+    for i in range(len(kinds)):
+        np.testing.assert_array_equal(mixed[i].as_cpu(), ARRAY[i % 2])
     for other in (exchanged(current=4096), exchanged(major=2)):
         pack: Any = other(on_gpu())
         np.testing.assert_array_equal(fed([pack])[0].as_cpu(), ARRAY)
