@@ -277,7 +277,7 @@ static int import_exchanged(const struct dl_exchange *table, PyObject *object, v
 {
     int64_t strides[HR_MAX_NDIM];
     out->holder = dlpack_exchange(table, object, stream, &out->tensor, strides, &out->device);
-    out->table = out->holder ? table : NULL;
+    out->table = table;
     return out->holder ? make_dense(out, strides) : PyErr_Occurred() ? -1 : -2;
 }
 
@@ -335,6 +335,18 @@ static int import_called_dlpack(PyObject *object, void *stream, imported *out)
     return rc;
 }
 
+/* -2: the object does not have the protocol, which is not OTHER. */
+static int import_through(import_protocol protocol, const struct dl_exchange *table,
+                          PyObject *object, void *stream, int32_t device, imported *out)
+{
+    out->protocol = protocol;
+    if (protocol == IMPORT_PROTOCOL_TABLE)
+        return import_exchanged(table, object, stream, out);
+    if (protocol == IMPORT_PROTOCOL_DLPACK)
+        return import_called_dlpack(object, stream, out);
+    return import_interface_of(object, "__cuda_array_interface__", device < 0 ? 0 : device, out);
+}
+
 int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out)
 {
     return import_strided(state, object, stream, device, NULL, out);
@@ -357,14 +369,13 @@ int import_strided(core_state *state, PyObject *object, void *stream, int32_t de
         rc = import_buffer(object, out); /* GPU arrays have the protocol, too, but refuse */
     if (rc == -2)
         rc = import_interface_of(object, "__array_interface__", HR_DEVICE_HOST, out);
-    if (rc == -2)
-        rc = import_exchanged(dlpack_table(object), object, stream, out);
-    if (rc == -2)
-        rc = import_called_dlpack(object, stream, out);
-    if (rc == -2)
-        rc = import_interface_of(object, "__cuda_array_interface__", device < 0 ? 0 : device, out);
-    if (rc == -2)
+    const struct dl_exchange *table = rc == -2 ? dlpack_table(object) : NULL;
+    for (import_protocol p = IMPORT_PROTOCOL_TABLE; rc == -2 && p <= IMPORT_PROTOCOL_CUDA; p++)
+        rc = import_through(p, table, object, stream, device, out);
+    if (rc == -2) {
+        out->protocol = IMPORT_PROTOCOL_OTHER;
         rc = import_called(object, "__array__", NULL, out);
+    }
     if (rc == -2) {
         PyObject *type = PyType_GetName(Py_TYPE(object));
         PyErr_Format(PyExc_TypeError,
@@ -385,7 +396,12 @@ static int import_item(core_state *state, PyObject *object, void *stream, int32_
 {
     *out =
         (imported){.tensor = {.dtype = HR_DTYPE_NONE}, .device = HR_DEVICE_HOST, .stream = stream};
-    int rc = like && like->table ? import_exchanged(like->table, object, stream, out) : -2;
+    import_protocol protocol = !like         ? IMPORT_PROTOCOL_OTHER
+                               : like->table ? IMPORT_PROTOCOL_TABLE
+                                             : like->protocol;
+    int rc = -2;
+    if (protocol != IMPORT_PROTOCOL_OTHER)
+        rc = import_through(protocol, like->table, object, stream, device, out);
     if (rc == -2)
         return import_object(state, object, stream, device, out);
     if (rc < 0)

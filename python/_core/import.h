@@ -6,6 +6,13 @@
 
 #include "tensor.h"
 
+typedef enum import_protocol {
+    IMPORT_PROTOCOL_OTHER,
+    IMPORT_PROTOCOL_TABLE, /* DLPack's table for C */
+    IMPORT_PROTOCOL_DLPACK,
+    IMPORT_PROTOCOL_CUDA /* __cuda_array_interface__ */
+} import_protocol;
+
 /* A Python object seen as a tensor; `tensor` is dense. */
 typedef struct imported {
     hr_tensor tensor;
@@ -14,7 +21,8 @@ typedef struct imported {
     void *stream;     /* CUDA only: the data is complete after the work queued on this stream */
     void *copy;       /* our dense copy, when the object was not dense; or NULL */
     hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
-    const struct dl_exchange *table; /* through which it came, or NULL */
+    import_protocol protocol;        /* through which it came */
+    const struct dl_exchange *table; /* of its type, or NULL */
     int64_t *strides; /* import_strided: the caller's array, which is set if `strided` */
     int strided;
 } imported;

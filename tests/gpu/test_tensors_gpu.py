@@ -201,9 +201,10 @@ def test_a_batch_of_foreign_tensors_needs_one_event(module: Any) -> None:
     del batch, samples
     gc.collect()
     np.testing.assert_array_equal(last.as_cpu(), ARRAY[1])
-    mixed = fed([kind(on_gpu(ARRAY[0])), on_gpu(ARRAY[1]), Interface(on_gpu(ARRAY[0]), stream=1)])
-    for sample, array in zip(mixed, (ARRAY[0], ARRAY[1], ARRAY[0]), strict=True):
-        np.testing.assert_array_equal(sample.as_cpu(), array)
+    mixed = [kind(on_gpu(ARRAY[0])), on_gpu(ARRAY[1]), Interface(on_gpu(ARRAY[0]), stream=1)]
+    mixed += [Interface(on_gpu(ARRAY[i]), stream=i or None) for i in (1, 0, 1)]
+    for sample, i in zip(fed(mixed), (0, 1, 0, 1, 0, 1), strict=True):
+        np.testing.assert_array_equal(sample.as_cpu(), ARRAY[i])
 
 
 def test_batches() -> None:
