@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 13
+#define HR_CUDA_ABI_VERSION 14
 
 typedef struct hr_cuda_info {
     char name[256];

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "core/batch.h"
 #include "exec/state.h"
@@ -33,6 +34,13 @@ static inline bool hr__sample_alive(const hr_sample *s)
 /* The source_info of a call's outputs: that of its input, or a copy of what the operator set. */
 hr_status hr__name_keep(hr_sample *sample, const hr_op_call *c, const char **out, hr_error *error);
 void hr__names_free(hr_sample *sample);
+
+/* Whether two tensors differ only in their memory and in where they come from. */
+static inline bool hr__described_alike(const hr_tensor *a, const hr_tensor *b)
+{
+    return a->dtype == b->dtype && hr_shape_equal(&a->shape, &b->shape) &&
+           memcmp(&a->layout, &b->layout, sizeof(a->layout)) == 0;
+}
 
 /* The samples of one pipeline output of an iteration. `lock` guards the choice of the common shape.
  */

@@ -48,7 +48,12 @@ CASES: dict[str, Callable[[str], Any]] = {
     "another type": lambda device: ndd.as_tensor(one(device), dtype=ndd.int32),
     "another type, batch": lambda device: ndd.as_batch(two(device), dtype=ndd.float32),
     "copy": lambda device: ndd.tensor(one(device)),
-}
+    "ones like it": lambda device: ndd.ones_like(two(device)),
+    "on the host": lambda device: ndd.bbox_rotate(
+        ndd.as_tensor(np.float32([[0.1, 0.2, 0.5, 0.7]]), device=device),
+        angle=20.0, input_shape=[30, 40],
+    ),
+}  # fmt: skip
 
 
 def arrays(data: Any) -> list[np.ndarray[Any, Any]]:

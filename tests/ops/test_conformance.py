@@ -138,10 +138,6 @@ NOT_PER_SAMPLE = {("experimental.readers.video", "pad_mode")}
 COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
 
 
-# Operators that DALI does not have.
-ADDED_OPERATORS = {"encoders.jpeg", "encoders.png", "encoders.webp"}
-
-
 def added(name: str) -> set[str]:
     ours = {argument for argument in ADDED if (name, argument) not in DALI_HAS}
     return (ours if registered()[name].is_reader else set()) | ADDED_TO.get(name, set())

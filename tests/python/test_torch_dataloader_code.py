@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
+import pickle
 import random
 import threading
 from collections.abc import Callable
@@ -375,6 +377,9 @@ USES: dict[str, Callable[[Any], Any]] = {
     "equal": lambda image: image == image.copy(),
     "context": lambda image: in_context(image),
     "saved": lambda image: saved_again(image),
+    "deep copy": lambda image: np.asarray(copy.deepcopy(image)),
+    "shallow copy": lambda image: np.asarray(copy.copy(image.convert("RGB"))),
+    "sent": lambda image: np.asarray(pickle.loads(pickle.dumps(image.convert("RGB")))),
 }
 
 

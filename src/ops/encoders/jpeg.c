@@ -75,7 +75,8 @@ const hr_op_def hr_op_encoders_jpeg = {
     HR_OP_ABI,
     .name = "encoders.jpeg",
     .doc = "Encodes images as baseline JPEG files: the output has the bytes of the file, 1-D "
-           "UINT8. The input is UINT8, RGB or grey. The file is the one that libjpeg-turbo writes "
+           "UINT8. Not in DALI. The input is UINT8, RGB or grey. The file is the one that "
+           "libjpeg-turbo writes "
            "with its accurate DCT.",
     .devices = "cpu|gpu",
     .args = hr_jpeg_arg_defs,

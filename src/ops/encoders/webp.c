@@ -44,7 +44,7 @@ const hr_op_def hr_op_encoders_webp = {
     HR_OP_ABI,
     .name = "encoders.webp",
     .doc = "Encodes images as WebP files, through libwebp: the output has the bytes of the file, "
-           "1-D UINT8. The input is UINT8, RGB or RGBA.",
+           "1-D UINT8. Not in DALI. The input is UINT8, RGB or RGBA.",
     .devices = "cpu",
     .args = webp_arg_defs,
     .args_size = sizeof(webp_args),

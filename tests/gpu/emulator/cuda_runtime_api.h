@@ -142,16 +142,10 @@ static inline int __ffs(int v)
 
 void __syncthreads();
 int __syncthreads_count(int predicate);
-// Only in blocks of one warp, of which all threads take part.
-static inline void __syncwarp()
-{
-    __syncthreads();
-}
-uint32_t __ballot_sync(uint32_t mask, int predicate);
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel);
 
-// Functions of a warp, for kernels with one warp per block: a barrier of the block is one of the
-// warp.
+// Functions of a warp, for kernels with one warp per block, of which all threads take part: a
+// barrier of the block is one of the warp.
 static inline void __syncwarp()
 {
     __syncthreads();

@@ -243,18 +243,6 @@ int __syncthreads_count(int predicate)
     return all;
 }
 
-uint32_t __ballot_sync(uint32_t, int predicate)
-{
-    static uint32_t votes;
-    votes |= (uint32_t)(predicate != 0) << threadIdx.x;
-    __syncthreads();
-    uint32_t all = votes;
-    __syncthreads();
-    votes = 0;
-    __syncthreads();
-    return all;
-}
-
 void hr_emulate_elsewhere()
 {
     if (seed && draw(4) == 0)

@@ -260,7 +260,7 @@ def _captures(
         captures.append(Capture(source, transform, parts[:first], parts[first:], numbers, most))
         all_steps += steps
     if not captures:
-        raise Attached(reasons[0] if reasons else "its code calls no transform for the first sample")
+        raise Attached(reasons[0] if reasons else "its code calls no transform with an image alone")
     return captures, tuple(jobs), tuple(all_steps)
 
 

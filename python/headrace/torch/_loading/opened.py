@@ -103,6 +103,7 @@ def _deferring(kind: Any) -> Any:
             return
         kept = {name: image.__dict__[name] for name in ("filename", "info") if name in vars(image)}
         image.__dict__ = {**fresh.__dict__, **kept}
+        image.__dict__.pop(_BYTES, None)  # of a loader whose data set has another loader
         if load:
             image.load()
 
@@ -116,6 +117,11 @@ def _deferring(kind: Any) -> Any:
     def get_im(image: Any) -> Any:
         settled(image, True)
         return image.im
+
+    def reduced(image: Any, protocol: Any) -> Any:
+        """For copy and pickle, which make an object of the same class."""
+        settled(image, True)
+        return image.__reduce_ex__(protocol)
 
     def convert(image: Any, mode: Any = None, *args: Any, **kwargs: Any) -> Any:
         if mode != "RGB" or args or kwargs:
@@ -134,6 +140,7 @@ def _deferring(kind: Any) -> Any:
         return _Pixels(image)
 
     members: dict[str, Any] = {"load": load, "convert": convert, "copy": copy}
+    members |= {"__reduce_ex__": reduced}
     members |= {"im": property(get_im, Image.Image.im.fset)}  # type: ignore[attr-defined]
     for name in ("draft", "seek", "verify"):
         if hasattr(kind, name):
