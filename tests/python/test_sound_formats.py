@@ -398,15 +398,9 @@ def test_headers_that_end() -> None:
         written, read = samples_of(kind, channels)
         file = form.write(written, kind, **more)
         step = 1 if len(file) < 3 * FRAMES else 13
-        sizes = range(0, len(file), step)
-        parts = iter([np.frombuffer(file[:size], np.uint8)] for size in sizes)
-        pipe = Pipeline(1, 1, None)
-        with pipe:
-            source = fn.external_source(lambda parts=parts: next(parts))
-            pipe.set_outputs(*fn.decoders.audio(source))
-        for _ in sizes:
+        for size in range(0, len(file), step):
             try:
-                found = np.array(pipe.run()[0][0])
+                (found,), _ = decode([file[:size]])
             except RuntimeError:
                 refused += 1
             else:
