@@ -24,7 +24,7 @@ pytest.importorskip("torchvision")
 from headrace.torch import DataLoader  # noqa: E402
 from headrace.torch._loading.captured import capturing  # noqa: E402
 from headrace.torch._loading.opened import encoded, opening  # noqa: E402
-from test_torch_dataloader import CROP, IMAGE, Own, classes, exactly, near  # noqa: E402
+from torch_sets import CROP, IMAGE, Own, classes, exactly, near  # noqa: E402
 from torch.utils import data  # noqa: E402
 from torchvision import transforms as v1  # noqa: E402
 from torchvision.datasets import CocoDetection, ImageFolder, VOCSegmentation  # noqa: E402
