@@ -116,6 +116,12 @@ void *hr_cuda_current_context()
     return context;
 }
 
+void hr_cuda_restore_context(void *before)
+{
+    if (driver().set && hr_cuda_current_context() != before)
+        (void)driver().set(before);
+}
+
 Using::Using(int32_t device)
 {
     int now;

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-void *hr_cuda_current_context(); // the calling thread's CUcontext, or NULL
+void *hr_cuda_current_context();            // the calling thread's CUcontext, or NULL
+void hr_cuda_restore_context(void *before); // makes it current again
 
 // Switches the calling thread to a device for the duration of a call. Afterwards the thread has its
 // previous context, or none: cudaSetDevice would create a context of hundreds of megabytes on a

@@ -75,6 +75,8 @@ typedef struct hr_cuda_module_def {
     hr_status (*zero)(int32_t device, void *stream, void *dst, size_t size, hr_error *error);
     hr_status (*use)(int32_t device, hr_error *error); /* makes it the calling thread's current
                                                           device */
+    void *(*current)(void);        /* the calling thread's current context, or NULL */
+    void (*restore)(void *before); /* makes it current again */
 
     /* ---- work; the device must be current ---- */
     /* Records are consecutive in staged memory. The host reads `host` to size launches, the kernels

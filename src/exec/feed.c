@@ -126,8 +126,10 @@ static hr_status feed(hr_pipeline *p, const hr_feeding *feedings, int32_t count,
         first = supply->next;
         hr__source_append(s, supply);
     }
-    if (status == HR_STATUS_OK)
-        hr__schedule_unlocking(p);
+    if (status == HR_STATUS_OK) {
+        hr__schedule_unlocking(p, HR_SCHEDULER_CONSUMER);
+        hr__work_after_feeding(p);
+    }
     pthread_mutex_unlock(&p->lock);
     hr__supplies_free(first);
     return status;

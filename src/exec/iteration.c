@@ -12,6 +12,7 @@
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define WORKER_NS 100000                /* the least work that is worth waking a worker */
 #define PREPARE_NS 20000                /* of a task that prepares samples for a device */
+#define CHEAP_NS 60000                  /* work that takes as long as waking a worker for it */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth ... */
 #define DEVICE_MORE 4                   /* ... and still more of them while there is much memory */
 #define BRIEF_NS 10000000               /* a task after which the consumer may look for Ctrl-C */
@@ -232,17 +233,39 @@ void hr__wake(hr_pipeline *p, int32_t workers)
         hr__pool_call(&p->user, workers);
 }
 
+static bool all_fed(const hr_pipeline *p)
+{
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (!hr__source_fed(&p->sources[k]))
+            return false;
+    return true;
+}
+
+/* Whether a thread can bring the iteration to the device in about the time that it takes to wake
+ * another. Where nothing is for a device, the lookout need not be woken. */
+static bool is_cheap(const hr_pipeline *p, const hr_iteration *it)
+{
+    int64_t ns = 0;
+    for (int32_t k = it->stage; k < p->plan->stage_count && ns <= CHEAP_NS; k++) {
+        bool device = p->plan->stages[k].kind == HR_STAGE_KIND_DEVICE;
+        bool known = p->sample_ns[k] > 0 && (!device || p->launch_ns[k] > 0);
+        if (p->plan->stages[k].ordered || !known)
+            return false;
+        ns += p->sample_ns[k] * it->size + p->launch_ns[k];
+        if (device)
+            return ns <= CHEAP_NS;
+    }
+    return false;
+}
+
 bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it)
 {
-    if (p->options.run_here)
+    if (p->options.run_here || it->cheap)
         return true;
     if (!it->called || it->done || p->plan->stages[it->stage].ordered)
         return false;
     int64_t ns = p->sample_ns[it->stage] * it->group;
-    bool brief = ns > 0 && ns < BRIEF_NS;
-    for (int32_t k = 0; k < p->source_count && brief; k++)
-        brief = hr__source_fed(&p->sources[k]);
-    return brief;
+    return ns > 0 && ns < BRIEF_NS && all_fed(p);
 }
 
 /* Waking a thread takes longer than many a task. Whoever takes part anyway has the first share. */
@@ -280,6 +303,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
     int32_t stage = restart_of(p, it);
     it->retry_due = false;
     it->retried = true;
+    it->cheap = false;
     it->status = HR_STATUS_OK;
     for (int32_t i = 0; i < p->graph->count && stage == 0; i++)
         it->merged[i] = 0;
@@ -398,7 +422,7 @@ static hr_status make(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error
 }
 
 /* Numbers an iteration and puts it last in the list; lock held. */
-static void append(hr_pipeline *p, hr_iteration *it, bool ended)
+static void append(hr_pipeline *p, hr_iteration *it, bool ended, hr_scheduler by)
 {
     it->number = p->flight.next_iteration++;
     it->end.iteration = p->flight.next_iteration;
@@ -414,22 +438,24 @@ static void append(hr_pipeline *p, hr_iteration *it, bool ended)
     *(p->flight.last ? &p->flight.last->next : &p->flight.first) = it;
     p->flight.last = it;
     p->flight.count++;
+    it->cheap = by == HR_SCHEDULER_CONSUMER && !it->done && all_fed(p) && is_cheap(p, it);
     if (it->done)
         pthread_cond_broadcast(&p->ready);
     else
-        hr__wake(p, hr__workers_wanted(p, it));
+        hr__wake(p, hr__workers_wanted(p, it) - (by == HR_SCHEDULER_WORKER));
 }
 
 /* Lock held on entry and exit; released while it makes the iteration and asks for its items, which
  * takes as long as the work of several samples. */
-static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error *error)
+static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_scheduler by,
+                              hr_error *error)
 {
     hr_iteration *it;
     pthread_mutex_unlock(&p->lock);
     hr_status status = make(p, size, &it, error);
     pthread_mutex_lock(&p->lock);
     HR_TRY(status);
-    append(p, it, ended);
+    append(p, it, ended, by);
     pthread_mutex_unlock(&p->lock);
     (void)fill_sources(p, NULL); /* for the next iteration, which reports a failure */
     pthread_mutex_lock(&p->lock);
@@ -466,7 +492,7 @@ bool hr__can_schedule(const hr_pipeline *p)
     return may_begin(p) && next_size(p, &ended) >= 0;
 }
 
-hr_status hr__schedule_unlocking(hr_pipeline *p)
+hr_status hr__schedule_unlocking(hr_pipeline *p, hr_scheduler by)
 {
     p->scheduling.due = false;
     if (p->scheduling.busy) /* that thread looks again before it ends */
@@ -478,7 +504,7 @@ hr_status hr__schedule_unlocking(hr_pipeline *p)
         int32_t size = next_size(p, &ended);
         if (size < 0)
             break;
-        p->scheduling.broken = schedule_one(p, size, ended, &p->scheduling.error);
+        p->scheduling.broken = schedule_one(p, size, ended, by, &p->scheduling.error);
     }
     p->scheduling.busy = false;
     if (p->scheduling.broken != HR_STATUS_OK || !p->flight.first || p->flight.rewinding)
@@ -529,8 +555,9 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it, hr_worker *worker)
         pthread_mutex_lock(&p->lock);
     }
     hr__iteration_enter(p, it, next);
-    /* A worker goes on with one of the tasks; the next iteration may enter an ordered stage. */
-    bool goes_on = worker != NULL && !it->done && !hr__consumer_works(p, it);
+    /* A worker goes on with one of the tasks; the next iteration may enter an ordered stage. The
+     * consumer's share is not among those that are wanted. */
+    bool goes_on = worker && !worker->guest && !it->done && !hr__consumer_works(p, it);
     hr__wake(p, hr__workers_wanted(p, it) - goes_on + (it->next && hr__has_ordered(p)));
     if (it->done)
         pthread_cond_broadcast(&p->ready);

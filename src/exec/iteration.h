@@ -6,18 +6,25 @@
 
 #include "exec/values.h"
 
+/* Who schedules, and what that thread does next. */
+typedef enum hr_scheduler {
+    HR_SCHEDULER_OTHER,
+    HR_SCHEDULER_WORKER,  /* looks for tasks */
+    HR_SCHEDULER_CONSUMER /* calls hr__work_here */
+} hr_scheduler;
+
 int32_t hr__iterations_max(const hr_pipeline *p); /* ever in flight; no lock needed */
 /* Starts iterations while there may be more and the sources have data for them, unless another
  * thread does. Releases the lock meanwhile. */
-hr_status hr__schedule_unlocking(hr_pipeline *p);
+hr_status hr__schedule_unlocking(hr_pipeline *p, hr_scheduler by);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
 /* Wakes so many workers. */
 void hr__wake(hr_pipeline *p, int32_t workers);
-/* Whether the consumer, which waits for the iteration, works on it itself: with options.run_here,
- * and on what hr_pipeline_call fed if its tasks are brief and neither read files nor call
- * functions. */
+/* Whether the consumer's thread works on the iteration itself: with options.run_here, until a cheap
+ * one has reached the device, and on what hr_pipeline_call fed if its tasks are brief and neither
+ * read files nor call functions. */
 bool hr__consumer_works(const hr_pipeline *p, const hr_iteration *it);
 /* How many workers to wake for the stage that the iteration is in. */
 int32_t hr__workers_wanted(const hr_pipeline *p, const hr_iteration *it);

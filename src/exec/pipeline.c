@@ -83,7 +83,8 @@ static hr_status make_states(hr_pipeline *p, hr_error *error)
     p->states = hr_calloc(n, sizeof(*p->states), error);
     p->node_seeds = hr_calloc(n, sizeof(*p->node_seeds), error);
     p->sample_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->sample_ns), error);
-    if (!p->states || !p->node_seeds || !p->sample_ns)
+    p->launch_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->launch_ns), error);
+    if (!p->states || !p->node_seeds || !p->sample_ns || !p->launch_ns)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < p->plan->order_count; k++) {
         const hr_node *node = hr__plan_node(p, k);
@@ -176,7 +177,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
         HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, p->source_count, error));
     p->start_ns = hr_clock_ns();
     pthread_mutex_lock(&p->lock);
-    hr_status scheduled = hr__schedule_unlocking(p);
+    hr_status scheduled = hr__schedule_unlocking(p, HR_SCHEDULER_OTHER);
     pthread_mutex_unlock(&p->lock);
     if (scheduled != HR_STATUS_OK)
         return hr_fail(error, scheduled, "%s", p->scheduling.error.message);
@@ -231,6 +232,7 @@ static void free_plan(hr_pipeline *p)
     hr_free(p->states);
     hr_free(p->node_seeds);
     hr_free(p->sample_ns);
+    hr_free(p->launch_ns);
 }
 
 hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)

@@ -60,6 +60,7 @@ typedef struct hr_worker {
     hr_pipeline *pipeline;
     int32_t number;
     struct hr_worker *next; /* among those without a thread */
+    bool guest;             /* the consumer's thread works with it */
     hr_arena *arena;
     void **locals; /* one per graph node: what `local_create` made, or NULL */
     hr_worker_stats stats;
@@ -159,6 +160,7 @@ struct hr_pipeline {
     bool lookout;           /* an idle worker polls for work, so that none has to be woken */
     hr_worker *free_worker; /* without a thread */
     int64_t *sample_ns;     /* one per stage: mean time per sample in its latest tasks, or 0 */
+    int64_t *launch_ns;     /* one per stage on a device: mean time of its latest launches, or 0 */
     hr_scheduling scheduling;
     hr_flight flight;
     hr_taken taken;

@@ -189,7 +189,7 @@ static void *stream_main(void *context)
         s->next_count += made->size;
         hr__source_append(s, made); /* the only one, unless hr__source_rewind gave some back */
         if (!p->stop)
-            (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
+            (void)hr__schedule_unlocking(p, HR_SCHEDULER_OTHER); /* `run` reports a failure */
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

@@ -115,7 +115,7 @@ static hr_status look(hr_pipeline *p)
     if (p->flight.rewinding && !hr__rewind_end(p))
         return HR_STATUS_TIMEOUT;
     if (!p->flight.first)
-        hr__schedule_unlocking(p);
+        hr__schedule_unlocking(p, HR_SCHEDULER_CONSUMER);
     if (!p->flight.first && !p->scheduling.busy &&
         (p->scheduling.broken != HR_STATUS_OK || !hr__streams_awaited(p)))
         return HR_STATUS_STATE;

@@ -64,6 +64,7 @@ struct hr_iteration {
     bool done, retried;
     bool called;    /* hr_pipeline_call fed it */
     bool queued;    /* the device has all work of this stage */
+    bool cheap;     /* the consumer, who scheduled it, brings it to the device: none is called */
     bool retry_due; /* done, but out of memory: it is retried when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;

@@ -12,10 +12,11 @@
 #include "exec/stage.h"
 #include "exec/worker.h"
 
-#define TURN_NS 200000      /* a worker takes tasks for about this time at once ... */
-#define TURN_LEAST_NS 50000 /* ... and for at least this time if there are any */
-#define LOOK_NS 2000000     /* between two looks of the lookout */
-#define LOOKS 50            /* looks without a task before it sleeps until it is woken */
+#define TURN_NS 200000        /* a worker takes tasks for about this time at once ... */
+#define TURN_LEAST_NS 50000   /* ... and for at least this time if there are any */
+#define LATE_NS (2 * TURN_NS) /* a turn that takes longer is cut short */
+#define LOOK_NS 2000000       /* between two looks of the lookout */
+#define LOOKS 50              /* looks without a task before it sleeps until it is woken */
 
 /* Whether an iteration may begin its ordered stage: the consumer has asked for it, and all earlier
  * iterations have finished that stage, or a device has their work. */
@@ -74,6 +75,13 @@ static int32_t turn_length(const hr_pipeline *p, const hr_iteration *it)
     return (int32_t)HR_MIN(HR_MAX(HR_MIN(most, HR_MAX(share, least)), 1), left);
 }
 
+/* A mean of the latest times. It falls faster than it rises, so that it soon forgets the first
+ * time, and one at which the thread was interrupted. */
+static void note_mean(int64_t *mean, int64_t now)
+{
+    *mean = *mean ? *mean + (now - *mean) / (now < *mean ? 4 : 8) : HR_MAX(now, 1);
+}
+
 /* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
 static void tasks_done(hr_worker *w, hr_iteration *it, int32_t count)
 {
@@ -85,9 +93,35 @@ static void tasks_done(hr_worker *w, hr_iteration *it, int32_t count)
         hr__stage_end(p, it, w);
         return;
     }
+    int32_t stage = it->stage;
+    it->cheap = false;
     pthread_mutex_unlock(&p->lock);
+    int64_t start = hr_clock_ns();
     hr__device_launch(w, it);
+    int64_t ns = hr_clock_ns() - start;
     pthread_mutex_lock(&p->lock);
+    note_mean(&p->launch_ns[stage], ns);
+}
+
+/* Runs tasks from `first` on; returns how many. Those that a worker has taken because they were
+ * cheap until now, and that are not, are given back. */
+static int32_t run_tasks(hr_worker *w, hr_iteration *it, int32_t first, int32_t count,
+                         hr_device_batch *device)
+{
+    hr_pipeline *p = w->pipeline;
+    int64_t late = hr_clock_ns() + LATE_NS;
+    for (int32_t n = 0; n < count;) {
+        run_task(w, it, first + n++, &device);
+        if (n == count || hr_clock_ns() < late)
+            continue;
+        pthread_mutex_lock(&p->lock);
+        bool last = it->next_task == first + count; /* nobody has taken later ones */
+        count = last ? n : count;
+        it->next_task = last ? first + n : it->next_task;
+        pthread_mutex_unlock(&p->lock);
+        late = INT64_MAX;
+    }
+    return count;
 }
 
 /* Takes consecutive tasks and runs them. Lock held; released while they run. */
@@ -95,20 +129,21 @@ static void take_turn(hr_worker *w, hr_iteration *it)
 {
     hr_pipeline *p = w->pipeline;
     int32_t count = turn_length(p, it), first = it->next_task, stage = it->stage;
-    int32_t samples = HR_MIN(count * it->group, it->size - first * it->group);
     hr_device_batch *device = it->device;
     it->next_task += count;
     pthread_mutex_unlock(&p->lock);
     int64_t start = hr_clock_ns();
-    for (int32_t task = first; task < first + count; task++)
-        run_task(w, it, task, &device);
+    count = run_tasks(w, it, first, count, device);
     int64_t ns = hr_clock_ns() - start;
+    int32_t samples = HR_MIN(count * it->group, it->size - first * it->group);
     hr__count(&w->stats.busy_ns, ns);
     hr__count(&w->stats.tasks, count);
     pthread_mutex_lock(&p->lock);
-    int64_t before = p->sample_ns[stage], now = HR_MAX(ns / samples, 1);
-    p->sample_ns[stage] = before ? before + (now - before) / 8 : now;
-    if (now / 2 > before && it->next_task < it->tasks) /* too few workers were woken */
+    int64_t before = p->sample_ns[stage], now = ns / samples;
+    note_mean(&p->sample_ns[stage], now);
+    bool late = ns > LATE_NS;
+    it->cheap = it->cheap && !late;
+    if ((now / 2 > before || late) && it->next_task < it->tasks) /* too few workers were woken */
         hr__wake(p, hr__workers_wanted(p, it));
     tasks_done(w, it, count);
 }
@@ -170,7 +205,7 @@ static void serve(void *context)
     hr_worker *w = seat(p);
     while (w && !p->stop && !pressed) {
         if (p->scheduling.due) {
-            (void)hr__schedule_unlocking(p); /* the consumer reports a failure */
+            (void)hr__schedule_unlocking(p, HR_SCHEDULER_WORKER); /* `run` reports a failure */
             continue;
         }
         if (keep_entries(w))
@@ -190,17 +225,46 @@ static void serve(void *context)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* What a worker finds when it looks for work. Lock held. */
+static bool work_left(const hr_pipeline *p)
+{
+    return (p->scheduling.due && hr__can_schedule(p)) || p->device_batches.published || pick(p);
+}
+
+/* A turn of the consumer in place of a worker. Lock held; released while it works. */
+static void work_as_guest(hr_pipeline *p, hr_worker *w, hr_iteration *it)
+{
+    w->guest = true;
+    if (it)
+        take_turn(w, it);
+    w->guest = false;
+    bool last = !p->free_worker;
+    unseat(p, w);
+    if (last && work_left(p)) /* a thread that was called meanwhile has found no seat */
+        hr__wake(p, 1);
+}
+
 bool hr__work_here(hr_pipeline *p)
 {
+    bool alone = p->options.run_here;
     hr_iteration *it = pick(p);
-    hr_worker *w = p->options.run_here || (it && hr__consumer_works(p, it)) ? seat(p) : NULL;
+    hr_worker *w = alone || (it && hr__consumer_works(p, it)) ? seat(p) : NULL;
     if (!w)
         return false;
+    const hr_cuda_module_def *cuda = p->device ? hr_device_module(p->device) : NULL;
+    void *before = cuda ? cuda->current() : NULL;
     bool kept = keep_entries(w);
-    if (!kept && it)
-        take_turn(w, it);
-    unseat(p, w);
-    return kept || it || (p->options.run_here && hr__device_complete(p));
+    work_as_guest(p, w, kept ? NULL : it);
+    bool worked = kept || it || (alone && hr__device_complete(p));
+    if (cuda)
+        cuda->restore(before); /* the thread is the caller's */
+    return worked;
+}
+
+void hr__work_after_feeding(hr_pipeline *p)
+{
+    while (p->flight.last && p->flight.last->cheap && !p->stop && hr__work_here(p)) {
+    }
 }
 
 static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *error)

@@ -45,11 +45,28 @@ static const hr_op_def op_where = {HR_OP_ABI,
                                    .in = HR_INPUTS({.name = "data"}),
                                    .infer = where_infer,
                                    .run_cpu = where_run};
+static hr_status pass_all(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        calls[i].out[0] = calls[i].in[0];
+        calls[i].out[0].buffer = NULL; /* the executor copies tensors without a buffer */
+    }
+    return HR_STATUS_OK;
+}
 
-static void make(int32_t threads, hr_pipeline **p, int32_t *source)
+static const hr_op_def op_all = {HR_OP_ABI,
+                                 .name = "test.all",
+                                 .doc = "The whole batch, as it is.",
+                                 .args = no_args,
+                                 .in = HR_INPUTS({.name = "data"}),
+                                 .run_batch = pass_all};
+
+/* `all`: test.all follows. */
+static void make(int32_t threads, bool all, hr_pipeline **p, int32_t *source)
 {
     static bool added;
-    const hr_op_def *ops[] = {&op_where, NULL};
+    const hr_op_def *ops[] = {&op_where, &op_all, NULL};
     hr_error error = {0};
     hr_graph *g;
     int32_t node;
@@ -62,6 +79,10 @@ static void make(int32_t threads, hr_pipeline **p, int32_t *source)
     hr_edge in = {*source, 0};
     hr_node_desc desc = {.op = "test.where", .inputs = &in, .input_count = 1};
     CHECK_OK(hr_graph_add_node(g, &desc, &node, &error), error);
+    hr_edge where = {node, 0};
+    desc = (hr_node_desc){.op = "test.all", .inputs = &where, .input_count = 1};
+    if (all)
+        CHECK_OK(hr_graph_add_node(g, &desc, &node, &error), error);
     hr_edge out = {node, 0};
     CHECK_OK(hr_graph_set_outputs(g, &out, 1, &error), error);
     hr_pipeline_options options = fixture_options(SAMPLES, threads);
@@ -113,7 +134,7 @@ TEST(the_caller_works)
         hr_error error = {0};
         int32_t source;
         hr_pipeline *p = NULL;
-        make(threads, &p, &source);
+        make(threads, false, &p, &source);
         CHECK_OK(call(p, source, 0, &error), error);
         for (int i = 0; i < CALLS; i++)
             CHECK_OK(call(p, source, i, &error), error);
@@ -129,12 +150,32 @@ TEST(a_caller_that_works_can_be_stopped)
     hr_error error = {0};
     int32_t source;
     hr_pipeline *p = NULL;
-    make(2, &p, &source);
+    make(2, false, &p, &source);
     CHECK_OK(call(p, source, 0, &error), error);
     atomic_store(&spin, true);
     CHECK(call(p, source, 1, &error) == HR_STATUS_TIMEOUT && asked > 0);
     CHECK_OK(call(p, source, 2, &error), error);
     hr_pipeline_destroy(p);
+}
+
+/* A worker is called for a stage whose tasks are not brief, although the caller has just worked. */
+TEST(the_caller_does_some_stages)
+{
+    for (int32_t threads = 1; threads < 3; threads++) {
+        hr_error error = {0};
+        int32_t source;
+        hr_pipeline *p = NULL;
+        make(threads, true, &p, &source);
+        CHECK(p->plan->stage_count == 2);
+        for (int i = 0; i < CALLS / 10; i++) {
+            pthread_mutex_lock(&p->lock);
+            p->sample_ns[0] = i % 3 ? 1 : 1000000000;
+            p->sample_ns[1] = i % 2 ? 1 : 1000000000;
+            pthread_mutex_unlock(&p->lock);
+            CHECK_OK(call(p, source, i, &error), error);
+        }
+        hr_pipeline_destroy(p);
+    }
 }
 
 TEST_MAIN

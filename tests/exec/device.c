@@ -161,6 +161,33 @@ static const hr_op_def op_halve = {
     .run_cpu = halve_run,
 };
 
+/* Passes data on. Notes which thread begins with an iteration. */
+static atomic_bool begun;
+static pthread_t begun_by;
+
+static hr_status pass_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    if (!atomic_exchange(&begun, true))
+        begun_by = pthread_self();
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes;
+        if (!hr_tensor_bytes(&calls[i].in[0], &bytes))
+            return hr_fail(error, HR_STATUS_LIMIT, "too large");
+        memcpy(calls[i].out[0].data, calls[i].in[0].data, bytes);
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_pass = {
+    HR_OP_ABI,
+    .name = "test.pass",
+    .doc = "The input.",
+    .args = no_args,
+    .in = HR_INPUTS({"data", "HWC"}),
+    .infer = halve_infer,
+    .run_cpu = pass_run,
+};
+
 static hr_status open_halve(const char *device, int32_t *source, hr_pipeline **out, hr_error *error)
 {
     hr_graph *g;
@@ -173,7 +200,10 @@ static hr_status open_halve(const char *device, int32_t *source, hr_pipeline **o
     options.device_id = 0;
     HR_TRY(hr_graph_create(&g, error));
     hr_status status = hr_graph_add_node(g, &fed, source, error);
-    edge.node = *source;
+    hr_edge in = {*source, 0};
+    hr_node_desc pass = {.op = op_pass.name, .inputs = &in, .input_count = 1};
+    if (status == HR_STATUS_OK)
+        status = hr__graph_add(g, &op_pass, &pass, &edge.node, error);
     if (status == HR_STATUS_OK && strcmp(device, "gpu") == 0)
         status = add(g, "_to_gpu", "gpu", edge, &edge, error);
     hr_node_desc halve = {.op = op_halve.name, .device = device, .inputs = &edge, .input_count = 1};
@@ -234,6 +264,47 @@ TEST(what_lowers_runs_on_a_device)
             CHECK(strstr(error.message, "no GPU version for this input"));
         hr_pipeline_destroy(p);
     }
+    CHECK(alive() == 0);
+}
+
+/* Whether threads may work for a pipeline. */
+static void allow_threads(hr_pipeline *p, bool yes, hr_error *error)
+{
+    hr__pool_leave(&p->user);
+    p->user.most = 1;
+    if (yes)
+        CHECK_OK(hr__pool_join(p->threads, &p->user, error), *error);
+}
+
+/* The thread that feeds does what took little time until now, a worker begins with other work. */
+TEST(cheap_iterations_need_no_worker)
+{
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    int32_t source;
+    fake_find();
+    CHECK_OK(open_halve("gpu", &source, &p, &error), error);
+    for (int round = 0; round < 40; round++) {
+        bool cheap = round % 4 < 2;
+        int32_t height = round % 3 == 0 ? 4 : 8;
+        hr_outputs *out = NULL;
+        allow_threads(p, !cheap, &error);
+        pthread_mutex_lock(&p->lock);
+        for (int32_t k = 0; k < p->plan->stage_count; k++)
+            p->sample_ns[k] = p->launch_ns[k] = cheap ? 1 : 1000000000;
+        pthread_mutex_unlock(&p->lock);
+        atomic_store(&begun, false);
+        CHECK_OK(run_halve(p, source, height, &out, &error), error);
+        CHECK(atomic_load(&begun));
+        CHECK((pthread_equal(begun_by, pthread_self()) != 0) == cheap);
+        for (int i = 0; out && i < 2; i++) {
+            const uint8_t *got = hr_batch_tensor(hr_outputs_batch(out, 0), i)->data;
+            for (int k = 0; k < (i ? height : 4) * 6; k++)
+                CHECK(got[k] == ((uint8_t)(k * 31 + 7) + 1) / 2);
+        }
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
     CHECK(alive() == 0);
 }
 

@@ -2,6 +2,9 @@
  * Copyright The Headrace authors */
 /* Whole-batch and ordered operators, several outputs and fed sources, with the test's own tables.
  */
+#include <stdatomic.h>
+
+#include "core/clock.h"
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "graph/value.h"
@@ -135,6 +138,41 @@ static const hr_op_def op_refuse = {
     .run_cpu = run_refuse,
 };
 
+/* Cheap, until `slow` is set: then the first sample takes long, and all others wait until a second
+ * thread works on the batch. */
+static atomic_bool slow;
+static atomic_int slow_begun, slow_threads;
+static _Thread_local bool slow_here;
+
+static hr_status run_slow(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    int64_t end = hr_clock_ns() + 2000000;
+    int pauses = 0;
+    for (int32_t i = 0; i < n; i++)
+        *(int32_t *)calls[i].out[0].data = *(const int32_t *)calls[i].in[0].data + 1;
+    if (!atomic_load(&slow))
+        return HR_STATUS_OK;
+    atomic_fetch_add(&slow_threads, !slow_here);
+    slow_here = true;
+    bool first = atomic_fetch_add(&slow_begun, 1) == 0;
+    while (first && hr_clock_ns() < end) {
+    }
+    while (!first && atomic_load(&slow_threads) < 2)
+        if (!waiting_pause(&pauses))
+            return hr_fail(error, HR_STATUS_ERROR, "no other thread has come");
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_slow = {
+    HR_OP_ABI,
+    .name = "test.slow",
+    .doc = "Becomes slow.",
+    .args = no_args,
+    .in = HR_INPUTS({"data", NULL}),
+    .infer = infer_same,
+    .run_cpu = run_slow,
+};
+
 static hr_status add_op(hr_graph *g, const hr_op_def *def, int32_t input, int32_t *node,
                         hr_error *error)
 {
@@ -204,6 +242,31 @@ TEST(whole_batch_operators_see_the_batch)
         }
         hr_outputs_unref(out);
     }
+    hr_pipeline_destroy(p);
+}
+
+/* A worker takes many cheap tasks at once, and no other one is woken for them. It gives back those
+ * that it has not begun when they turn out not to be cheap. */
+TEST(what_becomes_slow_is_shared)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    int32_t source;
+    CHECK_OK(make_fed(&op_slow, &p, &source, &error), error);
+    for (int32_t round = 0; round < 30; round++) {
+        int32_t values[8] = {round, 1, 2, 3, 4, 5, 6, 7};
+        hr_batch *batch = make_batch(values, 8);
+        CHECK(batch);
+        atomic_store(&slow, round == 29);
+        CHECK_OK(hr_pipeline_feed(p, source, &batch, 1, &error), error);
+        hr_batch_unref(batch);
+        CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+        for (int32_t i = 0; i < 8; i++)
+            CHECK(int_at(out, 0, i) == values[i] + 1);
+        hr_outputs_unref(out);
+    }
+    CHECK(atomic_load(&slow_begun) == 8 && atomic_load(&slow_threads) >= 2);
     hr_pipeline_destroy(p);
 }
 

@@ -602,6 +602,22 @@ static hr_status use(int32_t device, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The context of a device is its number plus 1. */
+static void *current(void)
+{
+    return (void *)(intptr_t)(current_device + 1);
+}
+
+static void restore(void *before)
+{
+    current_device = (int32_t)(intptr_t)before - 1;
+}
+
+int32_t hr_fake_current(void)
+{
+    return current_device;
+}
+
 /* ---- for fake_video.cpp ---- */
 
 hr_status fake_stream_create(int32_t device, void **out, hr_error *error)
@@ -758,6 +774,8 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .copy = copy,
         .zero = zero,
         .use = use,
+        .current = current,
+        .restore = restore,
         .copy_all = fake_copy_all,
         .program_run = fake_program_run,
         .ops = hr_cuda_ops,

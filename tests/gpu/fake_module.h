@@ -24,6 +24,8 @@ HR_API void hr_fake_counts(fake_counts *out);
 /* Replaces HEADRACE_FAKE_FAIL; NULL or "": nothing fails. No other call may be running. */
 typedef void (*fake_fail_fn)(const char *spec);
 HR_API void hr_fake_fail(const char *spec);
+/* The calling thread's current device. */
+HR_API int32_t hr_fake_current(void);
 
 /* Queues a function in place of a kernel, for operators of plug-ins. */
 HR_API hr_status hr_fake_kernel(hr_cuda_launch *l, void (*kernel)(const void *records),

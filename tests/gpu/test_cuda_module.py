@@ -39,7 +39,7 @@ class Module(c.Structure):
         ("struct_size", c.c_uint32),
         ("device_count", c.CFUNCTYPE(c.c_int, c.POINTER(c.c_int32), c.c_void_p)),
         ("device_query", c.CFUNCTYPE(c.c_int, c.c_int32, c.POINTER(Device), c.c_void_p)),
-        ("others", c.c_void_p * 20),
+        ("others", c.c_void_p * 22),
         ("video", c.c_void_p),
     )
 

@@ -72,6 +72,16 @@ def test_same_bytes(module: Module, name: str) -> None:
     assert expected.layout == made.layout
 
 
+def test_current_device_stays(module: Module) -> None:
+    """Work runs on the caller's thread, whose current device is the caller's."""
+    if module.fake is None:
+        pytest.skip("needs two devices")
+    before = module.fake.hr_fake_current()
+    for device in ("gpu:0", "gpu:1"):
+        ndd.flip(one(device), horizontal=1).evaluate()
+        assert module.fake.hr_fake_current() == before
+
+
 def test_decode_and_resize(module: Module, photos: Path) -> None:
     raw = [np.fromfile(path, np.uint8) for path in sorted(photos.rglob("*.jpg"))[:4]]
     for encoded in (raw[0], ndd.batch(raw)):

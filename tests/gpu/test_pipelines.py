@@ -319,35 +319,6 @@ def test_turned_photographs_are_decoded_on_the_device(turned: Path, fake: Any) -
         pipe().run()
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_samples_alike_and_different(threads: int) -> None:
-    """Work that is prepared once for samples alike gives each of them its own bytes."""
-    rng = np.random.default_rng(5)
-    shapes = [(6, 5, 3)] * 9 + [(4, 5, 3), (6, 5, 3), (4, 5, 3), (4, 7, 1), (6, 5, 3), (4, 5, 3)]
-    data = [rng.integers(0, 256, shape, np.uint8) for shape in shapes]
-
-    @pipeline_def(batch_size=len(data), num_threads=threads, device_id=0, seed=3)
-    def pipe(gpu: bool) -> Any:
-        images = fn.external_source(lambda: data, layout="HWC")
-        images = images.gpu() if gpu else images
-        flipped = fn.flip(images)
-        return (
-            flipped,
-            fn.copy(images),
-            fn.resize(flipped, size=[8, 8]),
-            fn.reductions.sum(images, axes=[0, 1]),
-            fn.reshape(flipped, rel_shape=[-1], layout=""),
-            fn.brightness(fn.cast(images, dtype=types.FLOAT), brightness=0.5),
-        )
-
-    here, there = pipe(False), pipe(True)
-    for _ in range(3):
-        for i, (mine, other) in enumerate(zip(here.run(), there.run(), strict=True)):
-            assert len(other) == len(data) and other.layout() == mine.layout(), i
-            for k in range(len(data)):
-                np.testing.assert_array_equal(other[k].as_cpu(), mine[k], err_msg=f"{i}, {k}")
-
-
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
 def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
     """The GPU decoder reports the same errors as the CPU decoder."""

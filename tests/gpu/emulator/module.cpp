@@ -303,6 +303,8 @@ const hr_cuda_module_def *hr_cuda_module(void)
     m.copy = copy;
     m.zero = zero;
     m.use = use;
+    m.current = []() -> void * { return nullptr; };
+    m.restore = [](void *) {};
     m.ops = ops;
     m.decoders = decoders;
     return &m;
