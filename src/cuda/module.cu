@@ -6,6 +6,7 @@
 #include "cuda/error.cuh"
 #include "cuda/ops/ops.h"
 #include "cuda/runtime.cuh"
+#include "cuda/using.cuh"
 
 #ifdef HR_NVDEC
 extern const hr_video_module_def hr_cuda_video; // video/nvdec.cu

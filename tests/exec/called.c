@@ -99,8 +99,7 @@ static bool stop(void *context)
 {
     (void)context;
     asked++;
-    atomic_store(&spin, false);
-    return true;
+    return atomic_exchange(&spin, false);
 }
 
 /* The samples are `number` and those that follow it. */
