@@ -7,7 +7,7 @@
 #include "test.h"
 
 #define SAMPLES 100
-#define CALLS 1000
+#define CALLS 300
 #define SPIN_NS 5000000
 
 static pthread_t caller;
