@@ -267,17 +267,17 @@ TEST(what_lowers_runs_on_a_device)
     CHECK(alive() == 0);
 }
 
-/* Whether threads may work for a pipeline. */
-static void allow_threads(hr_pipeline *p, bool yes, hr_error *error)
+/* Waits until no thread works for the pipeline, or is called. */
+static void await_idle(hr_pipeline *p, hr_error *error)
 {
+    int32_t most = p->user.most;
     hr__pool_leave(&p->user);
-    p->user.most = 1;
-    if (yes)
-        CHECK_OK(hr__pool_join(p->threads, &p->user, error), *error);
+    p->user.most = most;
+    CHECK_OK(hr__pool_join(p->threads, &p->user, error), *error);
 }
 
-/* The thread that feeds does what took little time until now, a worker begins with other work. */
-TEST(cheap_iterations_need_no_worker)
+/* The thread that feeds begins with what took little time until now, a worker with other work. */
+TEST(cheap_iterations_wake_no_worker)
 {
     hr_error error = {0};
     hr_pipeline *p = NULL;
@@ -288,7 +288,7 @@ TEST(cheap_iterations_need_no_worker)
         bool cheap = round % 4 < 2;
         int32_t height = round % 3 == 0 ? 4 : 8;
         hr_outputs *out = NULL;
-        allow_threads(p, !cheap, &error);
+        await_idle(p, &error);
         pthread_mutex_lock(&p->lock);
         for (int32_t k = 0; k < p->plan->stage_count; k++)
             p->sample_ns[k] = p->launch_ns[k] = cheap ? 1 : 1000000000;
