@@ -125,22 +125,29 @@ HR_SHARED uint32_t hr_jpeg_mul(int32_t a, int32_t b)
     return (uint32_t)(a * b);
 }
 
-HR_SHARED int32_t hr_jpeg_saturate(int32_t v)
+HR_SHARED int32_t hr_jpeg_wrapped(int32_t v, bool bounded)
 {
-    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v;
+    return bounded ? v : (int16_t)v;
+}
+
+HR_SHARED int32_t hr_jpeg_saturated(int32_t v, bool bounded)
+{
+    return bounded ? v : v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v;
 }
 
 /* One dimension of eight inputs of 16 bits, in place; rounded off by `shift` bits and saturated to
- * 16. Sums of two inputs wrap at 16 bits, sums of products at 32, as libjpeg-turbo's vectors do. */
-HR_SHARED void hr_jpeg_idct_1d(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x3, int32_t *x4,
-                               int32_t *x5, int32_t *x6, int32_t *x7, int shift)
+ * 16. Sums of two inputs wrap at 16 bits, sums of products at 32, as libjpeg-turbo's vectors do.
+ * `bounded`: the coefficients are those of samples, quantised. Each is wrong by at most 128, so
+ * what the first dimension gives is less than 2^14, and nothing wraps or saturates. */
+HR_SHARED void hr_jpeg_idct_of(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x3, int32_t *x4,
+                               int32_t *x5, int32_t *x6, int32_t *x7, int shift, bool bounded)
 {
     uint32_t round = 1u << (shift - 1);
-    uint32_t even0 = ((uint32_t)(int16_t)(*x0 + *x4) << CONST_BITS) + round;
-    uint32_t even1 = ((uint32_t)(int16_t)(*x0 - *x4) << CONST_BITS) + round;
+    uint32_t even0 = ((uint32_t)hr_jpeg_wrapped(*x0 + *x4, bounded) << CONST_BITS) + round;
+    uint32_t even1 = ((uint32_t)hr_jpeg_wrapped(*x0 - *x4, bounded) << CONST_BITS) + round;
     uint32_t even2 = hr_jpeg_mul(*x2, EVEN_2_2) + hr_jpeg_mul(*x6, EVEN_2_6);
     uint32_t even3 = hr_jpeg_mul(*x2, EVEN_3_2) + hr_jpeg_mul(*x6, EVEN_3_6);
-    int32_t z3 = (int16_t)(*x7 + *x3), z4 = (int16_t)(*x5 + *x1);
+    int32_t z3 = hr_jpeg_wrapped(*x7 + *x3, bounded), z4 = hr_jpeg_wrapped(*x5 + *x1, bounded);
     uint32_t odd3 = hr_jpeg_mul(z3, ODD_3_3) + hr_jpeg_mul(z4, ODD_3_4);
     uint32_t odd4 = hr_jpeg_mul(z3, ODD_4_3) + hr_jpeg_mul(z4, ODD_4_4);
     uint32_t a0 = even0 + even3, a1 = even1 + even2, a2 = even1 - even2, a3 = even0 - even3;
@@ -148,14 +155,20 @@ HR_SHARED void hr_jpeg_idct_1d(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x
     uint32_t b1 = hr_jpeg_mul(*x5, ODD_2_5) + hr_jpeg_mul(*x3, ODD_2_3) + odd3;
     uint32_t b2 = hr_jpeg_mul(*x5, ODD_1_5) + hr_jpeg_mul(*x3, ODD_1_3) + odd4;
     uint32_t b3 = hr_jpeg_mul(*x1, ODD_0_1) + hr_jpeg_mul(*x7, ODD_0_7) + odd3;
-    *x0 = hr_jpeg_saturate((int32_t)(a0 + b0) >> shift);
-    *x7 = hr_jpeg_saturate((int32_t)(a0 - b0) >> shift);
-    *x1 = hr_jpeg_saturate((int32_t)(a1 + b1) >> shift);
-    *x6 = hr_jpeg_saturate((int32_t)(a1 - b1) >> shift);
-    *x2 = hr_jpeg_saturate((int32_t)(a2 + b2) >> shift);
-    *x5 = hr_jpeg_saturate((int32_t)(a2 - b2) >> shift);
-    *x3 = hr_jpeg_saturate((int32_t)(a3 + b3) >> shift);
-    *x4 = hr_jpeg_saturate((int32_t)(a3 - b3) >> shift);
+    *x0 = hr_jpeg_saturated((int32_t)(a0 + b0) >> shift, bounded);
+    *x7 = hr_jpeg_saturated((int32_t)(a0 - b0) >> shift, bounded);
+    *x1 = hr_jpeg_saturated((int32_t)(a1 + b1) >> shift, bounded);
+    *x6 = hr_jpeg_saturated((int32_t)(a1 - b1) >> shift, bounded);
+    *x2 = hr_jpeg_saturated((int32_t)(a2 + b2) >> shift, bounded);
+    *x5 = hr_jpeg_saturated((int32_t)(a2 - b2) >> shift, bounded);
+    *x3 = hr_jpeg_saturated((int32_t)(a3 + b3) >> shift, bounded);
+    *x4 = hr_jpeg_saturated((int32_t)(a3 - b3) >> shift, bounded);
+}
+
+HR_SHARED void hr_jpeg_idct_1d(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x3, int32_t *x4,
+                               int32_t *x5, int32_t *x6, int32_t *x7, int shift)
+{
+    hr_jpeg_idct_of(x0, x1, x2, x3, x4, x5, x6, x7, shift, false);
 }
 
 HR_SHARED int32_t hr_jpeg_round(int32_t v, int shift)

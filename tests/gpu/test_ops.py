@@ -318,6 +318,19 @@ def test_distorted_at_edges() -> None:
         check([Case("jpeg_compression_distortion", [pictures(shapes)], {"quality": quality})])
 
 
+def test_distorted_at_all_qualities() -> None:
+    """Largest errors and largest coefficients: of noise, of black and white pixels, and of waves and steps of a block."""
+    rng = np.random.default_rng(8)
+    y, x = np.mgrid[0:40, 0:48]
+    patterns = [rng.integers(0, 2, (40, 48)), (x + y) % 2, x // 4 % 2, y // 8 % 2, x // 8 * y // 8 % 2, x % 8 < 1]
+    planes = [rng.integers(0, 256, (40, 48, 3)), *(np.stack([p * 255] * 3, 2) for p in patterns)]
+    planes += [np.stack([patterns[0] * 255, patterns[2] * 255, 255 - patterns[0] * 255], 2)]
+    data = Data([plane.astype(np.uint8) for plane in planes], "HWC")
+    check([Case("jpeg_compression_distortion", [data], {"quality": q}) for q in (1, 2, 10, 30, 50, 75, 95, 100)])
+    per_sample = Data([np.int32(q) for q in (1, 7, 100, 50, 1, 92, 33, 250)], "")
+    check([Case("jpeg_compression_distortion", [data], {"quality": per_sample})])
+
+
 def test_distorted_in_parts() -> None:
     """Samples whose planes do not fit into scratch memory together, some of them empty."""
     sizes = [(1, 2000, 1999, 3), (2, 0, 4, 3), (0, 9, 9, 3), (3, 5, 7, 3), (1, 2001, 1000, 3)]
