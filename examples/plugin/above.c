@@ -7,10 +7,6 @@ typedef struct above_args {
     float threshold;
 } above_args;
 
-static const hr_arg_def above_arg_defs[] = {HR_ARG(above_args, threshold, FLOAT, HR_ARG_PER_SAMPLE,
-                                                   "0.5", "Elements greater than this give True."),
-                                            HR_ARG_END};
-
 static hr_status above_infer(hr_op_call *c, hr_error *error)
 {
     (void)error;
@@ -18,19 +14,17 @@ static hr_status above_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status above_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status above_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const above_args *args = calls[i].args;
-        const hr_tensor *in = &calls[i].in[0];
-        bool *out = calls[i].out[0].data;
-        size_t count;
+    const above_args *args = c->args;
+    const hr_tensor *in = &c->in[0];
+    bool *out = c->out[0].data;
+    size_t count;
 
-        if (!hr_shape_volume(&in->shape, &count))
-            return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
-        for (size_t k = 0; k < count; k++)
-            out[k] = hr_element_double(in->data, in->dtype, k) > (double)args->threshold;
-    }
+    if (!hr_shape_volume(&in->shape, &count))
+        return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
+    for (size_t k = 0; k < count; k++)
+        out[k] = hr_element_double(in->data, in->dtype, k) > (double)args->threshold;
     return HR_STATUS_OK;
 }
 
@@ -39,9 +33,9 @@ const hr_op_def hr_op_above = {
     .name = "example.above",
     .doc = "True where an element is greater than the threshold.",
     .devices = "cpu",
-    .args = above_arg_defs,
-    .args_size = sizeof(above_args),
+    HR_ARGS(above_args, HR_ARG(above_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                               "Elements greater than this give True.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = above_infer,
-    .run_cpu = above_run,
+    .run = above_run,
 };

@@ -4,8 +4,6 @@
  * GPU, in one pass with the operators before and after it. */
 #include "headrace/operator.h"
 
-static const hr_arg_def invert_arg_defs[] = {HR_ARG_END};
-
 static hr_status invert_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
     static const float weights[] = {-1, 0, 0, 255, 0, -1, 0, 255, 0, 0, -1, 255};
@@ -22,7 +20,6 @@ const hr_op_def hr_op_invert = {
     .doc = "Returns the negative of a colour image of type UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = invert_arg_defs,
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC"}),
     .lower = invert_lower,
     .lower_rank = HR_LOWER_RANK_POINT,

@@ -27,11 +27,6 @@ typedef struct lines_state {
     hr_cancel cancel;
 } lines_state;
 
-static const hr_arg_def lines_arg_defs[] = {HR_ARG(lines_args, path, STRINGS,
-                                                   HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-                                                   "Paths of the files."),
-                                            HR_ARG_END};
-
 static void file_close(lines_state *s)
 {
     hr_object_close(s->object);
@@ -59,8 +54,7 @@ static hr_status lines_create(const void *args, void **state, hr_error *error)
 {
     lines_state *s = hr_calloc(1, sizeof(*s), error);
 
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->path = &((const lines_args *)args)->path;
     s->window = hr_calloc(1, LINE_MAX_SIZE, error);
     if (!s->window) {
@@ -152,8 +146,7 @@ static hr_status emit_line(hr_op_call *c, const char *text, size_t size, hr_erro
         return hr_fail(error, HR_STATUS_CORRUPT, "the line contains a zero byte");
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, shape, NULL);
     c->out[0].data = hr_arena_alloc(c->arena, size, error);
-    if (!c->out[0].data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(c->out[0].data);
     memcpy(c->out[0].data, text, size);
     return HR_STATUS_OK;
 }
@@ -233,8 +226,8 @@ const hr_op_def hr_op_lines = {
     .name = "example.lines",
     .doc = "Reads the lines of text files in order. The output is UINT8 of shape (bytes,).",
     .devices = "cpu",
-    .args = lines_arg_defs,
-    .args_size = sizeof(lines_args),
+    HR_ARGS(lines_args, HR_ARG(lines_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                               "Paths of the files.")),
     .create = lines_create,
     .destroy = lines_destroy,
     .source = &lines_source,

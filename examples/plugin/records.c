@@ -17,13 +17,6 @@ typedef struct records_state {
     int64_t *first; /* path.n + 1: number of each file's first record */
 } records_state;
 
-static const hr_arg_def records_arg_defs[] = {
-    HR_ARG(records_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the files.", .count_min = 1, .count_max = 1 << 20),
-    HR_ARG(records_args, size, INT, HR_ARG_REQUIRED, NULL, "Bytes of a record.", .min = 1,
-           .max = 1 << 30),
-    HR_SAMPLER_ARG_DEFS(records_args), HR_ARG_END};
-
 static void records_destroy(void *state)
 {
     records_state *s = state;
@@ -149,8 +142,12 @@ const hr_op_def hr_op_records = {
     .name = "example.records",
     .doc = "Reads records of one size from files. The output is UINT8 of shape (size,).",
     .devices = "cpu",
-    .args = records_arg_defs,
-    .args_size = sizeof(records_args),
+    HR_ARGS(records_args,
+            HR_ARG(records_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of the files.", .count_min = 1, .count_max = 1 << 20),
+            HR_ARG(records_args, size, INT, HR_ARG_REQUIRED, NULL, "Bytes of a record.", .min = 1,
+                   .max = 1 << 30),
+            HR_SAMPLER_ARG_DEFS(records_args)),
     .create = records_create,
     .destroy = records_destroy,
     .source = &records_source,

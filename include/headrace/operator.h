@@ -466,7 +466,7 @@ enum {
      * branch. A sample has only one of them. */
     HR_OP_MERGE = 1 << 13,
     HR_OP_FUNCTION = 1 << 15, /* needs hr_node_desc.function */
-    /* infer, run_cpu and run_batch take calls for several samples (hr_op_call.count) that differ
+    /* infer, run and run_batch take calls for several samples (hr_op_call.count) that differ
      * only in elements and random numbers; the result of infer must not depend on these. */
     HR_OP_COLUMNS = 1 << 14,
     /* Inputs and arguments of type DTYPE may be enumerations (HR_DTYPE_IMAGE_TYPE ...): the
@@ -513,7 +513,12 @@ typedef struct hr_output_def {
     const void *reserved[2];
 } hr_output_def;
 
-/* Lists of inputs and outputs in tables: HR_INPUTS({.name = "data"}, {.name = "other"}). */
+/* Lists in tables: HR_ARGS(above_args, HR_ARG(above_args, threshold, ...), ...),
+ * HR_INPUTS({.name = "data"}, {.name = "other"}), HR_NAMES("old_name"). C++ has no such constants;
+ * there, the fields get the addresses of arrays. */
+#define HR_ARGS(S, ...)                                                                            \
+    .args = (const hr_arg_def[]){__VA_ARGS__, HR_ARG_END}, .args_size = sizeof(S)
+#define HR_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HR_INPUTS(...) ((const hr_input_def[]){__VA_ARGS__, {.name = NULL}})
 #define HR_OUTPUTS(...) ((const hr_output_def[]){__VA_ARGS__, {.name = NULL}})
 
@@ -524,12 +529,12 @@ typedef struct hr_op_def {
     uint32_t struct_size;
     const char *name; /* under fn: "decoders.image" */
     const char *doc;
-    /* Deprecated names that still work: {"image_decoder", "ops:HostDecoder", NULL}; "ops:X" is the
-     * name of a class only. Or NULL. */
+    /* Deprecated names that still work: HR_NAMES("image_decoder", "ops:HostDecoder"); "ops:X" is
+     * the name of a class only. Or NULL. */
     const char *const *aliases;
     const char *devices; /* those of DALI, for docs: "cpu|gpu|mixed" */
     uint32_t flags;
-    const hr_arg_def *args;
+    const hr_arg_def *args; /* HR_ARGS(...); NULL: none */
     size_t args_size;
     /* Inputs and outputs. What is left out (0 or NULL) follows from the rest:
      *  - without in_max, the operator takes the inputs that `in` describes: all of them, or with
@@ -557,11 +562,10 @@ typedef struct hr_op_def {
      * been started by the executor from input 0 (with in[0].layouts) or by an earlier node;
      * operators of rank SOURCE start it themselves. c->out is NULL. After another node, c->in[0]
      * does not exist: ask the program. HR_STATUS_NOT_FUSABLE ends the chain; if the program is new,
-     * infer and run_cpu are used instead. */
+     * infer and run are used instead. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
-    /* Runs `n` calls. Optional if `lower` accepts every input, or if the operator runs only on a
-     * device. When a call for several samples fails, the executor repeats it sample by sample. */
+    /* What `run`, below, was up to release 0.2; `n` is always 1. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
     /* For operators whose result depends on the whole batch: describes and computes the outputs of
      * all samples of the iteration. Memory comes from the arena, from hr_task_memory, or from the
@@ -595,6 +599,10 @@ typedef struct hr_op_def {
     const char *const *on_gpu;
     const char
         *shown; /* the name in messages, of an operator that takes the place of another one */
+    /* Computes the outputs of a call on the CPU. Optional if `lower` accepts every input, or if the
+     * operator runs only on a device. When a call for several samples fails, the executor repeats
+     * it sample by sample. */
+    hr_status (*run)(hr_op_call *c, hr_error *error);
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)
@@ -646,6 +654,12 @@ typedef const hr_plugin_def *(*hr_plugin_fn)(void);
         hr_status hr_try_status = (call);                                                          \
         if (hr_try_status != HR_STATUS_OK)                                                         \
             return hr_try_status;                                                                  \
+    } while (0)
+/* For memory that was asked for: returns if there was none. */
+#define HR_TRY_ALLOC(memory)                                                                       \
+    do {                                                                                           \
+        if (!(memory))                                                                             \
+            return HR_STATUS_NO_MEMORY;                                                            \
     } while (0)
 
 #define HR_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -240,7 +240,7 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
     return make_dense(out, strides);
 }
 
-/* Imports the dictionary in attribute `name`; -2 if there is no such dictionary. */
+/* Imports the dictionary in attribute `name`; -2 if the object has none. */
 static int import_interface_of(PyObject *object, const char *name, int32_t device, imported *out)
 {
     if (!PyObject_HasAttrString(object, name))
@@ -271,7 +271,8 @@ static int import_dlpack(PyObject *capsule, imported *out)
     return out->holder ? make_dense(out, strides) : -1;
 }
 
-/* -2: there is no table for C, or the data is not complete on the stream. */
+/* -2: the type has no table of C functions (DLPack 1.2), or the data is not complete on the stream.
+ */
 static int import_exchanged(const struct dl_exchange *table, PyObject *object, void *stream,
                             imported *out)
 {

@@ -114,7 +114,7 @@ class _Tensor(_Data):
             Whether an axis was removed.
 
         Raises:
-            RuntimeError: there is no axis `dim`.
+            RuntimeError: the tensor has no axis `dim`.
         """
         shape, layout = self.shape(), self.layout()
         if dim is None:

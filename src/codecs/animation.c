@@ -21,8 +21,7 @@ hr_status hr_animation_open(const uint8_t *bytes, size_t size, const hr_image_in
                             hr_op_call *c, hr_animation **out, hr_error *error)
 {
     hr_animation *a = hr_arena_alloc(c->arena, sizeof(*a), error);
-    if (!a)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(a);
     *a = (hr_animation){.codec = info->codec};
     HR_TRY(info->codec->animate(bytes, size, info, c, &a->state, error));
     *out = a;

@@ -243,8 +243,7 @@ static hr_status decode_plain(const uint8_t *bytes, size_t size, const bmp_heade
     size_t stride = ((size_t)h->width * h->bits + 31) / 32 * 4;
     size_t row_size = ((size_t)h->width * h->bits + 7) / 8; /* the last row may lack its padding */
     uint8_t *index = hr_arena_alloc(arena, (size_t)q->window.w, error);
-    if (!index)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(index);
     for (int64_t y = 0; y < q->window.h; y++) {
         size_t at, end;
         if (!hr_size_mul(stride, stored_row(h, q->window.y + y), &at) ||
@@ -359,8 +358,7 @@ static hr_status decode_rle(const uint8_t *bytes, size_t size, const bmp_header 
              .next = below,
              .first = below,
              .last = below + (size_t)q->window.h - 1};
-    if (!r.index)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r.index);
     memset(r.index, 0, (size_t)q->window.w);
     HR_TRY(rle_read(&r, error));
     rle_advance(&r, r.last + 1);
@@ -390,15 +388,10 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
     return HR_STATUS_OK;
 }
 
-static const char *version(void)
-{
-    return HR_VERSION;
-}
-
 const hr_codec hr_codec_bmp = {
     .name = "bmp",
     .library = "headrace",
-    .version = version,
+    .version = hr_version,
     .match = match,
     .header = header,
     .check = check,

@@ -21,7 +21,7 @@ hr_status hr_image_set_pages(hr_image_info *info, int32_t pages, int32_t others,
                        "page %d: of a %s file with several images, only the first (page 0) can be "
                        "decoded",
                        info->page, info->codec->name);
-    return hr_fail(error, HR_STATUS_ERROR, "there is no page %d; the file has %d, from 0",
+    return hr_fail(error, HR_STATUS_ERROR, "no page %d: the file has %d, numbered from 0",
                    info->page, info->pages);
 }
 
@@ -407,8 +407,7 @@ static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_ima
     uint8_t *image = hr_arena_alloc(c->arena, bytes_needed, error);
     uint8_t *row = hr_arena_alloc(c->arena, (size_t)q->window.w * pixel, error);
     void *grey = hr_arena_alloc(c->arena, (size_t)q->window.w * 4, error);
-    if (!image || !row || !grey)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(image && row && grey);
     stored.dst = image;
     HR_TRY(info->codec->decode(bytes, size, info, &stored, c, error));
     for (int64_t y = 0; y < q->window.h; y++) {
@@ -527,16 +526,14 @@ hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
         return HR_STATUS_NOT_FUSABLE;
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_image_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     *r = (hr_image_reader){.info = info, .d = d, .width = (size_t)request->window.w};
     r->pixel = (size_t)d.v.decoded * (size_t)(d.v.bits / 8);
     if (!d.direct) {
         r->stored = hr_arena_alloc(c->arena, r->width * r->pixel, error);
         r->row = hr_arena_alloc(c->arena, r->width * r->pixel, error);
         r->grey = hr_arena_alloc(c->arena, r->width * 4, error);
-        if (!r->stored || !r->row || !r->grey)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(r->stored && r->row && r->grey);
     }
     hr_codec_request stored = {.window = stored_window(info, d.t, request->window),
                                .channels = d.v.decoded};

@@ -366,8 +366,7 @@ static hr_status animate(const uint8_t *bytes, size_t size, const hr_image_info 
                          hr_op_call *c, void **state, hr_error *error)
 {
     gif_state *s = hr_arena_alloc(c->arena, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     *s = (gif_state){.c = c, .height = info->height, .width = info->width};
     size_t canvas = RGBA * (size_t)s->height * (size_t)s->width;
     s->rgba = hr_arena_alloc(c->arena, canvas, error);
@@ -402,15 +401,10 @@ static hr_status frame(void *state, const uint8_t **rgba, hr_error *error)
     return status;
 }
 
-static const char *version(void)
-{
-    return HR_VERSION;
-}
-
 const hr_codec hr_codec_gif = {
     .name = "gif",
     .library = "headrace",
-    .version = version,
+    .version = hr_version,
     .match = match,
     .header = header,
     .check = check,

@@ -390,8 +390,7 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
     if (info->lossless)
         return HR_STATUS_NOT_FUSABLE;
     indexed_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     source s = source_of(bytes, size, info, c);
     *r = (indexed_reader){
         .left = request->window.h, .cache = s.progressive ? NULL : s.cache, .arena = c->arena};
@@ -465,8 +464,7 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
     if (info->lossless)
         return HR_STATUS_NOT_FUSABLE;
     hr_jpeg_device_record *record = hr_arena_alloc(lasting, sizeof(*record), error);
-    if (!record)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(record);
     source s = source_of(bytes, size, info, c);
     hr_jpeg_index index = {0};
     record->size = s.file.size;

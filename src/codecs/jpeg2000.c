@@ -328,8 +328,7 @@ static hr_status put_rows(image *p, hr_arena *arena, hr_error *error)
     size_t n = (size_t)p->request->window.w;
     for (size_t k = 0; k < COLOURS; k++) {
         rows[k] = hr_arena_alloc(arena, n * sizeof *rows[k], error);
-        if (!rows[k])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(rows[k]);
         memset(rows[k], 0, n * sizeof *rows[k]);
     }
     if (p->file->palette)

@@ -254,15 +254,10 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
     return HR_STATUS_OK;
 }
 
-static const char *version(void)
-{
-    return HR_VERSION;
-}
-
 const hr_codec hr_codec_pnm = {
     .name = "pnm",
     .library = "headrace",
-    .version = version,
+    .version = hr_version,
     .match = match,
     .header = header,
     .check = check,

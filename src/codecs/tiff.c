@@ -82,8 +82,7 @@ static hr_status prepare(tiff_reader *r, hr_op_call *c, hr_error *error)
 
     r->planes = hr_tiff_planes(t, channels);
     r->rows = hr_arena_alloc(c->arena, r->planes * sizeof *r->rows, error);
-    if (!r->rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r->rows);
     HR_TRY(hr_tiff_blocks_init(&r->blocks, t, rows, r->planes, c, error));
     return hr_tiff_pixels_init(&r->pixels, t, channels, HR_MIN((size_t)w->w, t->block_w), c->arena,
                                error);
@@ -113,15 +112,10 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
     return hr_tiff_device_prepare(&t, request, staging, lasting, out, error);
 }
 
-static const char *version(void)
-{
-    return HR_VERSION;
-}
-
 const hr_codec hr_codec_tiff = {
     .name = "tiff",
     .library = "headrace",
-    .version = version,
+    .version = hr_version,
     .match = hr_tiff_match,
     .header = header,
     .check = check,

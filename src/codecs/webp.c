@@ -258,8 +258,7 @@ static hr_status decode_window(const uint8_t *bytes, size_t size, const hr_image
     if (!hr_size_mul(stride, (size_t)wide.h, &needed))
         return hr_fail_memory(error, SIZE_MAX);
     uint8_t *rows = hr_arena_alloc(arena, needed, error);
-    if (!rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(rows);
     HR_TRY(decode_into(bytes, size, info, wide, channels, rows, stride, arena, error));
     rows += (size_t)(w.y - wide.y) * stride + (size_t)(w.x - wide.x) * pixel;
     for (int64_t y = 0; y < w.h; y++)
@@ -276,8 +275,7 @@ static hr_status decode_frame(const uint8_t *bytes, size_t size, const hr_codec_
     frame f;
     HR_TRY(find_frame(bytes, size, &f, error));
     uint8_t *file = make_file(&f, &size, arena, error);
-    if (!file)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(file);
     VP8StatusCode code = WebPGetFeatures(file, size, &features);
     if (code != VP8_STATUS_OK)
         return fail(error, code);
@@ -331,8 +329,7 @@ static hr_status animate(const uint8_t *bytes, size_t size, const hr_image_info 
     const WebPData data = {bytes, size};
     WebPAnimDecoderOptions options;
     webp_frames *f = hr_arena_alloc(c->arena, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     /* The image twice, and what a frame of a lossless file takes. */
     *f = (webp_frames){.arena = c->arena,
                        .counted = (size_t)info->height * (size_t)info->width * 3 * ALPHA_CHANNELS};

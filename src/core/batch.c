@@ -29,8 +29,7 @@ hr_status hr_batch_alloc(hr_batch **out, int32_t count, hr_error *error)
         !hr_size_add(bytes, sizeof(hr_batch), &bytes))
         return hr_fail_memory(error, SIZE_MAX);
     hr_batch *batch = hr_calloc(1, bytes, error);
-    if (!batch)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(batch);
     atomic_init(&batch->refs, 1);
     batch->count = count;
     *out = batch;
@@ -63,8 +62,7 @@ hr_status hr_batch_own_texts(hr_batch *batch, hr_error *error)
     if (total == 0)
         return HR_STATUS_OK;
     char *at = batch->texts = hr_calloc(total, 1, error);
-    if (!at)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(at);
     for (int32_t i = 0; i < batch->count; i++) {
         hr_tensor *t = &batch->tensors[i];
         if (!t->source_info)

@@ -318,8 +318,7 @@ hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *
         return hr_fail(error, HR_STATUS_CORRUPT, "JSON: more than 2^31 values");
     size_t values = count * sizeof(hr_json), keys = count * sizeof(char *);
     json_tree *tree = hr_calloc(1, sizeof(*tree) + values + keys + size, error);
-    if (!tree)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(tree);
     tree->values = (hr_json *)(tree + 1);
     tree->keys = (const char **)(tree->values + count);
     json_parser p = {.text = text, .at = text, .tree = tree, .high = count, .error = error};

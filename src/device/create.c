@@ -29,8 +29,7 @@ hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_
                        "device_id is %d; this machine has %d CUDA devices, numbered from 0", id,
                        count);
     hr_device *d = hr_calloc(1, sizeof(*d), error);
-    if (!d)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(d);
     atomic_init(&d->refs, 1);
     atomic_init(&d->used, 0);
     pthread_mutex_init(&d->lock, NULL);

@@ -286,8 +286,7 @@ static hr_status constant_keep(hr__launch *l, uint64_t hash, const void *data, s
     HR_TRY(d->module->event_record(d->id, l->public.done, stream, error));
     HR_TRY(d->module->event_wait(d->id, l->public.done, error));
     hr__constant *made = hr_calloc(1, sizeof(*made), error);
-    if (!made)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(made);
     hr__constant *_Atomic *list = &d->constants[hash % HR__CONSTANT_LISTS];
     *made =
         (hr__constant){atomic_load_explicit(list, memory_order_relaxed), hash, host, device, size};
@@ -367,8 +366,7 @@ hr_status hr_launch_keep(hr_launch *launch, hr_buffer *buffer, hr_error *error)
     if (l->kept && l->kept->buffer == buffer)
         return HR_STATUS_OK;
     kept *k = hr_calloc(1, sizeof(*k), error);
-    if (!k)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(k);
     *k = (kept){l->kept, hr_buffer_ref(buffer)};
     l->kept = k;
     return HR_STATUS_OK;
@@ -399,8 +397,7 @@ static void launch_free(hr_device *d, hr__launch *l)
 static hr_status launch_make(hr_device *d, hr__launch **out, hr_error *error)
 {
     hr__launch *l = hr_calloc(1, sizeof(*l), error);
-    if (!l)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(l);
     pthread_mutex_init(&l->lock, NULL);
     size_t limit = d->limit ? HR_MIN(SCRATCH_LIMIT, d->limit / 4) : SCRATCH_LIMIT;
     l->public.staging = (hr_staging){stage, flush, constant};

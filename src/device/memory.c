@@ -199,8 +199,7 @@ hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **
                            hr_error *error)
 {
     memory *m = memory_make(d->module, d->id, error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     m->size = size;
     hr_status status = hr__device_charge(d, size, error);
     if (status == HR_STATUS_OK && !lent_take(d, m)) {
@@ -274,8 +273,7 @@ hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t
     const hr_cuda_module_def *module;
     HR_TRY(hr_module_open(&module, error));
     memory *m = memory_make(module, device, error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     hr_status status = event_behind(m, stream, &m->ready, error);
     if (status != HR_STATUS_OK) {
         memory_drop(m);

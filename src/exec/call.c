@@ -33,8 +33,7 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
     int32_t draws = node->def->flags & HR_OP_RANDOM ? n : 0;
     hr_tensor *tensors = hr_arena_alloc(
         g->arena, (n_in + n_out + 1) * sizeof(hr_tensor) + (size_t)draws * sizeof(hr_rng), error);
-    if (!tensors)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(tensors);
     hr_rng *rngs = (hr_rng *)(void *)(tensors + n_in + n_out + 1);
     for (size_t k = inside; k < n_in; k++)
         tensors[k] = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
@@ -84,8 +83,7 @@ hr_status hr__chain_build(hr_group *g, const hr_plan_step *step, int32_t i, hr_c
     size_t count = (size_t)step->count;
     const hr_node **nodes = hr_arena_alloc(g->arena, count * sizeof(*nodes), error);
     hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
-    if (!nodes || !calls)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(nodes && calls);
     int32_t n = 0;
     for (int32_t k = 0; k < step->count; k++) {
         bool yes = true;

@@ -89,7 +89,7 @@ static hr_status lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t 
     if (def->lower_rank != HR_LOWER_RANK_SOURCE) {
         hr_status status =
             hr_program_from_tensor(p, &chain->calls[i].in[0], def->in[0].layouts, error);
-        if (status != HR_STATUS_OK && def->run_cpu)
+        if (status != HR_STATUS_OK && hr_op_has_run(def))
             return HR_STATUS_OK;
         if (status != HR_STATUS_OK)
             return status == HR_STATUS_NOT_FUSABLE ? unsupported(error) : status;
@@ -99,7 +99,7 @@ static hr_status lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t 
             break;
         chain->failed = k;
         hr_status status = chain->nodes[k]->def->lower(&chain->calls[k], p, error);
-        if (status == HR_STATUS_NOT_FUSABLE && k == i && !def->run_cpu)
+        if (status == HR_STATUS_NOT_FUSABLE && k == i && !hr_op_has_run(def))
             return unsupported(error);
         if (status == HR_STATUS_NOT_FUSABLE)
             break;
@@ -124,19 +124,19 @@ static hr_status run_program(hr_chain *chain, int32_t first, int32_t last, hr_im
     return hr_program_run(p, &chain->calls[first], out->data, error);
 }
 
-/* Runs a single node without a program: infer, memory, run_cpu. */
+/* Runs a single node without a program: infer, memory, run. */
 static hr_status run_alone(hr_chain *chain, int32_t i, hr_error *error)
 {
     hr_op_call *c = &chain->calls[i];
     chain->failed = i;
-    if (!c->def->run_cpu)
+    if (!hr_op_has_run(c->def))
         return hr_fail(error, HR_STATUS_ERROR, "this input is not supported");
     if (c->def->infer)
         HR_TRY(c->def->infer(c, error));
     for (int32_t k = 0; k < c->n_out; k++)
         if (!(c->def->flags & HR_OP_VIEW) && !c->out[k].data)
             HR_TRY(chain->memory(chain->context, i, k, &c->out[k], error));
-    return c->def->run_cpu(c, 1, error);
+    return hr_op_run(c, error);
 }
 
 hr_status hr__chain_walk(hr_chain *chain, const hr_chain_actions *actions, hr_error *error)

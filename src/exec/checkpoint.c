@@ -113,7 +113,7 @@ hr_status hr_checkpoint_at_epoch(hr_pipeline *p, int64_t iterations, int64_t pos
     char named[512];
     HR_TRY(hr__check_owner(p, error));
     if (HR_MIN(iterations, positions) < 0 || HR_MAX(iterations, positions) > INT64_MAX / 2)
-        return hr_fail(error, HR_STATUS_VALUE, "there is no epoch at iteration %lld, position %lld",
+        return hr_fail(error, HR_STATUS_VALUE, "no epoch begins at iteration %lld, position %lld",
                        (long long)iterations, (long long)positions);
     for (int32_t k = 0; k < p->source_count; k++)
         if (!hr__source_indexed(&p->sources[k]))
@@ -173,8 +173,7 @@ static hr_status restore_cursor(const hr_pipeline *p, const hr_json *json, int32
     if (!text || digits % 2 != 0 || !s->def->stream->restore)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'cursors' does not fit the sources");
     uint8_t *bytes = hr_calloc(digits / 2 + 1, 1, error);
-    if (!bytes)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(bytes);
     hr_status status = HR_STATUS_OK;
     for (size_t i = 0; i < digits && status == HR_STATUS_OK; i += 2) {
         int32_t high = hex_digit(text[i]), low = hex_digit(text[i + 1]);

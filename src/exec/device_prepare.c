@@ -29,8 +29,7 @@ static hr_status piece_add(preparing *p, const hr_node *first, const hr_node *la
     hr_piece *piece = hr_arena_alloc(arena, sizeof(*piece), error);
     hr_piece_work *work = hr_arena_alloc(arena, sizeof(*work), error);
     hr_tensor **in = hr_arena_alloc(arena, ((size_t)n_in + 1) * sizeof(*in), error);
-    if (!piece || !work || !in)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(piece && work && in);
     work->call = (hr_op_call){0};
     for (int32_t k = 0; k < n_in; k++)
         in[k] =
@@ -58,8 +57,7 @@ static hr_status piece_end(preparing *p, hr_piece *piece, bool inside, const hr_
     piece->inside = inside;
     piece->n_out = c->n_out;
     piece->out = hr_arena_alloc(p->g->arena, ((size_t)c->n_out + 1) * sizeof(*piece->out), error);
-    if (!piece->out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(piece->out);
     if (inside) { /* nodes inside a chain have one output */
         piece->out[0] = &c->out[0];
         return HR_STATUS_OK;

@@ -61,8 +61,7 @@ static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
     size_t total = 0;
     const hr_tensor *first = q->round[0]->out[k];
     out->at = hr_arena_alloc(q->arena, ((size_t)q->count + 1) * sizeof(*out->at), error);
-    if (!out->at)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->at);
     out->dense = true;
     for (int32_t i = 0; i < q->count; i++)
         out->dense = out->dense && q->round[i]->out[k]->dtype == first->dtype &&
@@ -251,8 +250,7 @@ static hr_status fill_call(queueing *q, const hr_piece *piece, hr_op_call *c, hr
     if (piece->shared) {
         size_t n = (size_t)piece->n_in + (size_t)piece->n_out;
         hr_tensor *own = hr_arena_alloc(q->arena, (n + 1) * sizeof(*own), error);
-        if (!own)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(own);
         c->in = own;
         c->out = own + piece->n_in;
         c->source_info = piece->info;
@@ -270,8 +268,7 @@ static hr_status queue_ops(queueing *q, const hr_node *node, hr_error *error)
     if (n == 0)
         return HR_STATUS_OK;
     hr_op_call *calls = hr_arena_alloc(q->arena, (size_t)n * sizeof(*calls), error);
-    if (!calls)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(calls);
     for (int32_t i = 0; i < n; i++)
         HR_TRY(fill_call(q, q->part[i], &calls[i], error));
     hr_cuda_run_fn run = hr_device_op(q->launch->device, node->def);
@@ -284,7 +281,7 @@ static hr_status queue_views(queueing *q, hr_error *error)
     for (int32_t i = 0; i < n; i++) {
         hr_op_call c;
         HR_TRY(fill_call(q, q->part[i], &c, error));
-        HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
+        HR_TRY(hr_op_run(&c, error)); /* moves pointers only */
         for (int32_t k = 0; k < c.n_out; k++) {
             hr_tensor *out = q->part[i]->out[k];
             hr_buffer *buffer = c.out[k].buffer ? hr_buffer_ref(c.out[k].buffer) : NULL;
@@ -312,13 +309,12 @@ static hr_status queue_copies(queueing *q, hr_error *error)
         return HR_STATUS_OK;
     size_t most = (size_t)n * (size_t)q->part[0]->n_out;
     hr_cuda_copy *pieces = hr_arena_alloc(q->arena, most * sizeof(*pieces), error);
-    if (!pieces)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pieces);
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++) {
         hr_op_call c;
         HR_TRY(fill_call(q, q->part[i], &c, error));
-        HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
+        HR_TRY(hr_op_run(&c, error)); /* moves pointers only */
         for (int32_t k = 0; k < c.n_out; k++, count++) {
             const hr_tensor *out = q->part[i]->out[k];
             pieces[count] = (hr_cuda_copy){.dst = out->data, .src = c.out[k].data};
@@ -334,8 +330,7 @@ static hr_status queue_uploads(queueing *q, hr_error *error)
     if (n == 0)
         return HR_STATUS_OK;
     hr_cuda_copy *pieces = hr_arena_alloc(q->arena, (size_t)n * sizeof(*pieces), error);
-    if (!pieces)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pieces);
     for (int32_t i = 0; i < n; i++) {
         const hr_tensor *out = q->part[i]->out[0];
         pieces[i] = (hr_cuda_copy){.dst = out->data, .src = q->part[i]->pixels.device};
@@ -354,8 +349,7 @@ static hr_status queue_downloads(queueing *q, hr_error *error)
         return HR_STATUS_OK;
     hr_cuda_copy *pieces = hr_arena_alloc(q->arena, (size_t)n * sizeof(*pieces), error);
     void *together;
-    if (!pieces)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pieces);
     const char *base = q->part[0]->out[0]->data, *last = q->part[n - 1]->out[0]->data;
     size_t total;
     (void)hr_tensor_bytes(q->part[n - 1]->out[0], &total);
@@ -408,8 +402,7 @@ static hr_status queue_function(queueing *q, hr_error *error)
     hr_op_call *calls = hr_arena_alloc(q->arena, (size_t)n * sizeof(*calls), error);
     calling context = {q, calls};
     hr_function_device_call device = {q->launch, function_memory, &context, NULL};
-    if (!calls)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(calls);
     for (int32_t i = 0; i < n; i++) {
         HR_TRY(fill_call(q, q->round[i], &calls[i], error));
         calls[i].arena = q->arena;
@@ -492,8 +485,7 @@ static hr_status queue_all(queueing *q, hr_error *error)
     q->round = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
     q->part = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
     q->batch->decoding = hr_arena_alloc(q->arena, (most + 1) * sizeof(hr_piece *), error);
-    if (!q->at || !q->round || !q->part || !q->batch->decoding)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(q->at && q->round && q->part && q->batch->decoding);
     for (size_t i = 0; i < size; i++)
         q->at[i] = hr__sample_alive(&q->it->samples[i]) ? q->batch->pieces[i] : NULL;
     HR_TRY(stage(q, most, sizeof(uint32_t), &q->status, error));

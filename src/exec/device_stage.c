@@ -220,8 +220,7 @@ static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error 
 static hr_status start_completion(hr_pipeline *p, hr_error *error)
 {
     p->completion = hr_calloc(1, sizeof(*p->completion), error);
-    if (!p->completion)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->completion);
     pthread_cond_init(&p->completion->work, NULL);
     if (p->options.run_here)
         return HR_STATUS_OK;

@@ -84,8 +84,7 @@ static hr_status make_states(hr_pipeline *p, hr_error *error)
     p->node_seeds = hr_calloc(n, sizeof(*p->node_seeds), error);
     p->sample_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->sample_ns), error);
     p->launch_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->launch_ns), error);
-    if (!p->states || !p->node_seeds || !p->sample_ns || !p->launch_ns)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->states && p->node_seeds && p->sample_ns && p->launch_ns);
     for (int32_t k = 0; k < p->plan->order_count; k++) {
         const hr_node *node = hr__plan_node(p, k);
         char text[512];
@@ -107,8 +106,7 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     HR_TRY(hr__taken_init(&p->undelivered.before, p->plan->source_count, error));
     p->undelivered.supplies = hr_calloc(n, sizeof(*p->undelivered.supplies), error);
     p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
-    if (!p->sources || !p->undelivered.supplies || !p->crossing_of)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->sources && p->undelivered.supplies && p->crossing_of);
     for (int32_t v = 0; v < p->plan->value_count; v++)
         p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
     for (; p->source_count < p->plan->source_count; p->source_count++)
@@ -192,8 +190,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
         return hr_fail(error, HR_STATUS_VALUE, "options: struct_size is %zu, expected %zu",
                        options->struct_size, sizeof(*options));
     hr_pipeline *p = hr_calloc(1, sizeof(*p), error);
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p);
     pthread_condattr_t clock;
     p->options = *options;
     p->pid = getpid();

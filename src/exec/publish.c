@@ -150,8 +150,7 @@ static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr
 static hr_status note_slots(const hr_iteration *it, hr_outputs *o, hr_error *error)
 {
     o->slots = hr_calloc((size_t)it->size + 1, sizeof(*o->slots), error);
-    if (!o->slots)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(o->slots);
     for (int32_t i = 0; i < it->size; i++) {
         if (!it->samples[i].skipped)
             o->slots[o->samples++] = i;
@@ -164,8 +163,7 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error)
     HR_TRY(hr__iteration_failure(it, error));
     int32_t count = p->plan->output_count;
     hr_outputs *o = hr_calloc(1, sizeof(*o) + (size_t)count * sizeof(o->batch[0]), error);
-    if (!o)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(o);
     atomic_init(&o->refs, 1);
     o->iteration = it->number;
     o->positions = it->positions;

@@ -47,8 +47,7 @@ static hr_status read_past(hr_source *s, const hr_json *past, const hr_stint *la
                        "checkpoint: num_shards has changed %d times; the limit is %d", count,
                        STINTS_MAX);
     s->past = hr_calloc((size_t)count + 1, sizeof(*s->past), error);
-    if (!s->past)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->past);
     for (int32_t i = 0; i < count; i++) {
         HR_TRY(read_stint(&past->items[i], &s->past[i], error));
         shards += s->past[i].num_shards;

@@ -407,8 +407,7 @@ static hr_status copy_bytes(hr_group *g, int32_t count, hr_tensor *bytes, hr_err
     for (int32_t i = 0; i < count; i++) {
         size_t size = (size_t)bytes[i].shape.extent[0];
         void *copy = hr_arena_alloc(g->arena, size, error);
-        if (!copy)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(copy);
         if (size > 0)
             memcpy(copy, bytes[i].data, size);
         bytes[i].data = copy;
@@ -481,8 +480,7 @@ static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss
     hr_tensor bytes[HR_SOURCE_MAX_SPANS];
     HR_TRY(take_bytes(g, s, ss, bytes, error));
     hr_tensor *out = hr_arena_alloc(g->arena, (size_t)s->node->output_count * sizeof(*out), error);
-    if (!out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out);
     memset(out, 0, (size_t)s->node->output_count * sizeof(*out));
     hr_op_call c = {.def = s->node->def,
                     .state = s->state,

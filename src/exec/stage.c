@@ -218,7 +218,7 @@ static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32
         HR_TRY(node->def->infer(&c, NULL));
     for (int32_t k = 0; k < c.n_out && !(node->def->flags & HR_OP_VIEW); k++)
         HR_TRY(hr__value_memory(g, hr__value_of(g->pipeline, node, k), i, n, &c.out[k], NULL));
-    HR_TRY(node->def->run_cpu(&c, 1, NULL));
+    HR_TRY(hr_op_run(&c, NULL));
     return outputs_put(g, &c, node, i, NULL);
 }
 

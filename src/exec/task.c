@@ -28,8 +28,7 @@ hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *
 hr_status hr_task_fail(hr_task *task, hr_status status, const char *message, hr_error *error)
 {
     hr_error *failure = hr_arena_alloc(task->group->arena, sizeof(*failure), error);
-    if (!failure)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(failure);
     hr_fail(failure, status == HR_STATUS_OK ? HR_STATUS_ERROR : status, "%s", message);
     task->failure = failure;
     return HR_STATUS_OK;

@@ -89,8 +89,7 @@ hr_status hr__name_keep(hr_sample *sample, const hr_op_call *c, const char **out
         return HR_STATUS_OK;
     size_t size = strlen(*out) + 1;
     hr_kept_name *name = hr_calloc(1, sizeof(*name) + size, error);
-    if (!name)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(name);
     name->next = sample->names;
     sample->names = name;
     *out = memcpy(name->text, *out, size);
@@ -234,8 +233,7 @@ hr_status hr__value_args(hr_group *g, const hr_node *node, int32_t i, const void
     if (node->arg_input_count == 0)
         return HR_STATUS_OK;
     void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
-    if (!args)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(args);
     memcpy(args, node->args, node->def->args_size);
     for (int32_t k = 0; k < node->arg_input_count; k++) {
         hr_tensor t =

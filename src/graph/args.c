@@ -245,8 +245,7 @@ hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error
     node->values = node->args ? hr__node_store(node, n + 1, sizeof(*node->values), error) : NULL;
     node->arg_inputs =
         node->values ? hr__node_store(node, n + 1, sizeof(*node->arg_inputs), error) : NULL;
-    if (!node->arg_inputs)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(node->arg_inputs);
     HR_TRY(hr__args_defaults(node, error));
     for (size_t i = 0; i < n; i++) {
         if (!desc->args[i].name)

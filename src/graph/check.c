@@ -129,9 +129,9 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
     if (!hr_op_runs_on_cpu(def) && !(hr_op_has_kernels(def) && def->infer))
         return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it");
     bool sometimes = def->infer_batch || (def->run_batch && def->whole_batch);
-    if (sometimes && !def->lower && !def->run_cpu)
+    if (sometimes && !def->lower && !hr_op_has_run(def))
         return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it per sample");
-    if (def->run_cpu && !def->infer)
+    if (hr_op_has_run(def) && !def->infer)
         return hr_fail(error, HR_STATUS_VALUE, "it runs but has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))
         return hr_fail(error, HR_STATUS_VALUE, "lower and lower_rank belong together");
@@ -143,8 +143,7 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
 static hr_status defaults_check(const hr_op_def *def, hr_error *error)
 {
     hr_node *node = hr_calloc(1, sizeof(*node), error);
-    if (!node)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(node);
     node->def = def;
     node->args = hr__node_store(node, 1, HR_MAX(def->args_size, 1), error);
     hr_status status = node->args ? hr__args_defaults(node, error) : HR_STATUS_NO_MEMORY;

@@ -236,8 +236,7 @@ static hr_status string_from_tensor(const hr__conversion *c, const char **out, h
     if (c->tensor->dtype != HR_DTYPE_UINT8 || n < 0)
         return refuse(c, error, HR_STATUS_TYPE, "must be a string (a tensor of UINT8)");
     char *text = memory_take(c, (size_t)n + 1, 1, error);
-    if (!text)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(text);
     if (n)
         memcpy(text, c->tensor->data, (size_t)n);
     text[n] = '\0';
@@ -253,8 +252,7 @@ static hr_status string_get(const hr__conversion *c, const element *e, const cha
     HR_TRY(string_check(c, e, error));
     size_t size = strlen(e->s) + 1;
     char *text = memory_take(c, size, 1, error);
-    if (!text)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(text);
     memcpy(text, e->s, size);
     *out = text;
     return HR_STATUS_OK;
@@ -346,8 +344,7 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
     HR_TRY(length_check(c, n, error));
     /* One extra element, so that an empty list differs from an absent one (NULL). */
     void *v = memory_take(c, (size_t)n + 1, sizeof(int64_t), error);
-    if (!v)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(v);
     for (int32_t i = 0; i < n; i++)
         HR_TRY(element_convert(c, i, v, error));
     switch (c->arg->type) {

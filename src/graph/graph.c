@@ -56,8 +56,7 @@ static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_
                        hr_node_text(node, text, sizeof(text)), takes, n);
     }
     node->inputs = hr__node_store(node, (size_t)n + 1, sizeof(*node->inputs), error);
-    if (!node->inputs)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(node->inputs);
     for (int32_t i = 0; i < n; i++) {
         char what[32];
         snprintf(what, sizeof(what), "input %d", i);
@@ -295,8 +294,7 @@ static hr_status graph_reserve(hr_graph *graph, hr_error *error)
         return HR_STATUS_OK;
     int32_t capacity = graph->capacity ? 2 * graph->capacity : 16;
     hr_node **grown = hr_realloc(graph->nodes, (size_t)capacity, sizeof(*grown), error);
-    if (!grown)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(grown);
     graph->nodes = grown;
     graph->capacity = capacity;
     return HR_STATUS_OK;
@@ -307,8 +305,7 @@ hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_des
 {
     HR_TRY(graph_reserve(graph, error));
     hr_node *made = hr_calloc(1, sizeof(*made), error);
-    if (!made)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(made);
     made->def = def;
     hr_status status = node_fill(graph, made, desc, error);
     if (status != HR_STATUS_OK) {
@@ -393,8 +390,7 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
                 outputs == 1 ? "" : "s", edges[i].output);
     }
     hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
-    if (!copy)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copy);
     memcpy(copy, edges, (size_t)count * sizeof(*copy));
     hr_free(graph->outputs);
     graph->outputs = copy;

@@ -84,6 +84,9 @@ bool hr_op_is_stream(const hr_op_def *def);
 bool hr_op_is_fed(const hr_op_def *def);
 /* Whether it can run on the CPU; whether the CUDA module, or its plug-in, has kernels for it. */
 bool hr_op_runs_on_cpu(const hr_op_def *def);
+/* Whether it has `run`, and that function, also of a table that has the older run_cpu. */
+bool hr_op_has_run(const hr_op_def *def);
+hr_status hr_op_run(hr_op_call *c, hr_error *error);
 bool hr_op_has_kernels(const hr_op_def *def);
 /* Adds all operators of a plug-in, or none: HR_STATUS_VALUE for a bad table or a name that exists.
  * Tables and `owner`, the name of the plug-in, are not freed while the process runs. Any thread. */

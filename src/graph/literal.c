@@ -48,8 +48,7 @@ static hr_status word_parse(hr_node *node, const char **p, hr_value *out, hr_err
         return hr_fail(error, HR_STATUS_VALUE, "not a literal: '%.40s'", *p);
     size_t size = (size_t)(end - start);
     char *text = hr__node_store(node, size + 1, 1, error);
-    if (!text)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(text);
     memcpy(text, start, size);
     *p = end + (quote ? 1 : 0);
     bool yes = strcmp(text, "True") == 0;
@@ -84,8 +83,7 @@ static hr_status list_make(hr_node *node, const hr_value *items, int32_t n, hr_v
     if (strings && strings != n)
         return hr_fail(error, HR_STATUS_VALUE, "a list mixes strings and numbers");
     void *memory = hr__node_store(node, (size_t)n + 1, sizeof(int64_t), error);
-    if (!memory)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memory);
     out->count = n;
     if (strings) {
         const char **v = memory;

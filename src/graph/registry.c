@@ -140,8 +140,7 @@ static hr_status set_create(op_set **out, const hr_op_def *const *ops, const cha
         count++;
     size_t each = sizeof(hr_op_def) + sizeof(hr_op_def *);
     op_set *set = hr_calloc(1, sizeof(*set) + sizeof(hr_op_def *) + count * each, error);
-    if (!set)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(set);
     hr_op_def *tables = (hr_op_def *)(set + 1);
     const hr_op_def **list = (const hr_op_def **)(tables + count);
     hr_status status = HR_STATUS_OK;

@@ -200,8 +200,7 @@ static hr_status get_edges(const hr_json *list, const char *key, hr_edge **out, 
     if (v->kind != HR_JSON_KIND_LIST)
         return hr_fail(error, HR_STATUS_VALUE, "\"%s\" must be a list of edges", key);
     *out = hr_calloc((size_t)v->count + 1, sizeof(**out), error);
-    if (!*out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(*out);
     for (int32_t i = 0; i < v->count; i++)
         HR_TRY(get_edge(&v->items[i], &(*out)[i], error));
     *count = v->count;
@@ -312,8 +311,7 @@ static hr_status get_args(const hr_json *node, scratch *s, hr_node_desc *desc, h
         total += v->items[i].kind == HR_JSON_KIND_LIST ? (size_t)v->items[i].count : 0;
     s->args = hr_calloc((size_t)v->count + 1, sizeof(*s->args), error);
     s->elements = s->args ? hr_calloc(total, sizeof(*s->elements), error) : NULL;
-    if (!s->elements)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->elements);
     for (int32_t i = 0; i < v->count; i++) {
         s->args[i].name = v->keys[i];
         if (get_value(&v->items[i], s->elements + used, &s->args[i].value, error) != HR_STATUS_OK)

@@ -43,8 +43,18 @@ bool hr_op_is_fed(const hr_op_def *def)
 
 bool hr_op_runs_on_cpu(const hr_op_def *def)
 {
-    return def->source || def->lower || def->run_cpu || def->run_batch ||
+    return def->source || def->lower || hr_op_has_run(def) || def->run_batch ||
            (def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST));
+}
+
+bool hr_op_has_run(const hr_op_def *def)
+{
+    return def->run || def->run_cpu;
+}
+
+hr_status hr_op_run(hr_op_call *c, hr_error *error)
+{
+    return c->def->run ? c->def->run(c, error) : c->def->run_cpu(c, 1, error);
 }
 
 bool hr_op_has_kernels(const hr_op_def *def)

@@ -97,8 +97,7 @@ hr_status hr__value_copy(hr_node *node, hr_value *out, const hr_value *value, hr
         out->u.s = s;
     } else if (value->kind == HR_VALUE_INTS || value->kind == HR_VALUE_FLOATS) {
         void *memory = hr__node_store(node, n + 1, sizeof(int64_t), error);
-        if (!memory)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(memory);
         if (n)
             memcpy(memory,
                    value->kind == HR_VALUE_INTS ? (const void *)value->u.ints : value->u.floats,
@@ -109,8 +108,7 @@ hr_status hr__value_copy(hr_node *node, hr_value *out, const hr_value *value, hr
             out->u.floats = memory;
     } else if (value->kind == HR_VALUE_STRINGS) {
         char **strings = hr__node_store(node, n + 1, sizeof(*strings), error);
-        if (!strings)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(strings);
         for (size_t i = 0; i < n; i++)
             HR_TRY(hr__node_strdup(node, value->u.strings[i], &strings[i], error));
         out->u.strings = (const char *const *)strings;

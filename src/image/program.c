@@ -279,7 +279,7 @@ hr_status hr_program_filter(hr_image_program *p, const hr_given_taps *y, const h
     if (is_past_source(p))
         return not_fusable(error, "a filter must come before mirrors and per-pixel steps");
     if (p->window.h < 1 || p->window.w < 1)
-        return not_fusable(error, "there are no pixels");
+        return not_fusable(error, "the image has no pixels");
     if (dtype != p->dtype && dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR, "filtering %s gives %s or FLOAT, not %s",
                        hr_dtype_name(p->dtype), hr_dtype_name(p->dtype), hr_dtype_name(dtype));

@@ -25,8 +25,7 @@ struct hr_open_files {
 hr_status hr_open_files_create(hr_open_files **out, int32_t limit, hr_error *error)
 {
     hr_open_files *files = hr_calloc(1, sizeof(*files), error);
-    if (!files)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(files);
     pthread_mutex_init(&files->lock, NULL);
     pthread_cond_init(&files->opened, NULL);
     files->limit = limit;
@@ -130,8 +129,7 @@ static hr_status add_entry(hr_open_files *files, const hr_span *span, bool direc
                            hr_cancel *cancel, entry **out, hr_error *error)
 {
     entry *e = hr_calloc(1, sizeof(*e), error);
-    if (!e)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(e);
     close_surplus(files);
     e->root = span->root;
     e->path = span->path;

@@ -430,8 +430,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
                               int32_t spare, int64_t stall_us, hr_error *error)
 {
     hr_readahead *ra = hr_calloc(1, sizeof(*ra), error);
-    if (!ra)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(ra);
     if (hr_open_files_create(&ra->files, OPEN_FILES, error) != HR_STATUS_OK) {
         hr_free(ra);
         return HR_STATUS_NO_MEMORY;
@@ -493,8 +492,7 @@ hr_status hr_readahead_ask(const hr_span *spans, int32_t count, bool direct, hr_
                            hr_error *error)
 {
     hr_read *r = hr_calloc(1, sizeof(*r) + (size_t)count * sizeof(r->pieces[0]), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     r->count = count;
     r->direct = direct;
     for (int32_t i = 0; i < count; i++)

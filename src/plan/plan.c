@@ -11,8 +11,7 @@ static hr_status plan_fill(hr__planning *p, hr_error *error)
     p->next = p->uses ? hr_calloc(n, sizeof(int32_t), error) : NULL;
     p->prev = p->next ? hr_calloc(n, sizeof(int32_t), error) : NULL;
     p->step_of = p->prev ? hr_calloc(n, sizeof(int32_t), error) : NULL;
-    if (!p->step_of)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->step_of);
     hr__plan_prune(p);
     HR_TRY(hr__plan_merge(p, error));
     hr__plan_fuse(p);
@@ -25,8 +24,7 @@ hr_status hr_plan_make(hr_plan **out, const hr_graph *graph, bool fuse, hr_error
     if (graph->output_count == 0)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the pipeline has no outputs");
     hr_plan *plan = hr_calloc(1, sizeof(*plan), error);
-    if (!plan)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plan);
     plan->graph = graph;
     hr__planning p = {.plan = plan, .fuse = fuse};
     hr_status status = plan_fill(&p, error);

@@ -16,8 +16,7 @@ static hr_status values_reserve(hr_plan *plan, hr_error *error)
 {
     size_t count = 0, nodes = (size_t)plan->graph->count;
     plan->value_of = hr_calloc(nodes + 1, sizeof(*plan->value_of), error);
-    if (!plan->value_of)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plan->value_of);
     for (size_t i = 0; i < nodes; i++)
         plan->value_of[i] = -1;
     for (int32_t i = 0; i < plan->order_count; i++)

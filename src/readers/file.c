@@ -12,25 +12,6 @@ typedef struct file_args {
     int32_t case_sensitive_filter;
 } file_args;
 
-static const hr_arg_def file_arg_defs[] = {
-    HR_FILES_ARG_DEFS(file_args,
-                      "Folder whose sub-folders are the classes (labels 0, 1, ... in byte order "
-                      "of their names).",
-                      "one line 'path label'"),
-    HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
-           "One label per element of `files`; without them the files are numbered."),
-    HR_ARG(file_args, file_filters, STRINGS, 0,
-           "[\"*.jpg\", \"*.jpeg\", \"*.png\", \"*.bmp\", \"*.tif\", \"*.tiff\", \"*.pnm\", "
-           "\"*.ppm\", "
-           "\"*.pgm\", \"*.pbm\", \"*.jp2\", \"*.webp\", \"*.flac\", \"*.ogg\", \"*.wav\"]",
-           "Globs of file names; a file in a class folder must match one."),
-    HR_ARG(file_args, dir_filters, STRINGS, HR_ARG_OPTIONAL, NULL,
-           "Globs of folder names; labels count the folders that match one."),
-    HR_ARG(file_args, case_sensitive_filter, BOOL, 0, "False",
-           "Distinguish upper and lower case letters in the globs."),
-    HR_SAMPLER_ARG_DEFS(file_args),
-    HR_ARG_END};
-
 static hr_status file_check(const void *args, const hr_given *given, hr_error *error)
 {
     const file_args *a = args;
@@ -64,8 +45,7 @@ static hr_status file_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
     const hr_files *f = c->state;
     c->out[0] = *bytes;
     int32_t *label = hr_arena_alloc(c->arena, sizeof(*label), error);
-    if (!label)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(label);
     *label = f->list.label[index];
     hr_tensor_describe(&c->out[1], HR_DTYPE_INT32, (hr_shape){1, {1}}, NULL);
     c->out[1].data = label;
@@ -80,18 +60,31 @@ static const hr_source_def file_source = {
     .locate = hr_files_locate,
     .emit = file_emit,
 };
-static const char *const file_aliases[] = {"file_reader", NULL};
 
 const hr_op_def hr_op_readers_file = {
     HR_OP_ABI,
     .name = "readers.file",
     .doc = "Reads files whole. Output 0: the bytes, UINT8 of shape (size,); output 1: the label, "
-           "INT32 of "
-           "shape (1,). A file that cannot be read fails its sample only (see on_error).",
-    .aliases = file_aliases,
+           "INT32 of shape (1,). A file that cannot be read fails its sample only (see on_error).",
+    .aliases = HR_NAMES("file_reader"),
     .devices = "cpu",
-    .args = file_arg_defs,
-    .args_size = sizeof(file_args),
+    HR_ARGS(file_args,
+            HR_FILES_ARG_DEFS(file_args,
+                              "Folder whose sub-folders are the classes (labels 0, 1, ... in byte "
+                              "order of their names).",
+                              "one line 'path label'"),
+            HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
+                   "One label per element of `files`; without them the files are numbered."),
+            HR_ARG(file_args, file_filters, STRINGS, 0,
+                   "[\"*.jpg\", \"*.jpeg\", \"*.png\", \"*.bmp\", \"*.tif\", \"*.tiff\", "
+                   "\"*.pnm\", \"*.ppm\", \"*.pgm\", \"*.pbm\", \"*.jp2\", \"*.webp\", \"*.flac\", "
+                   "\"*.ogg\", \"*.wav\"]",
+                   "Globs of file names; a file in a class folder must match one."),
+            HR_ARG(file_args, dir_filters, STRINGS, HR_ARG_OPTIONAL, NULL,
+                   "Globs of folder names; labels count the folders that match one."),
+            HR_ARG(file_args, case_sensitive_filter, BOOL, 0, "False",
+                   "Distinguish upper and lower case letters in the globs."),
+            HR_SAMPLER_ARG_DEFS(file_args)),
     .out = HR_OUTPUTS({"bytes"}, {"labels"}),
     .check = file_check,
     .create = file_create,

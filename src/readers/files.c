@@ -73,8 +73,7 @@ hr_status hr_files_create(const hr_files_args *args, const hr_list_filter *filte
                           void **state, hr_error *error)
 {
     hr_files *f = hr_calloc(1, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     hr_status status = hr_files_find(f, args, filter, labels, error);
     if (status != HR_STATUS_OK)
         hr_files_destroy(f);

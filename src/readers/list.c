@@ -24,16 +24,14 @@ hr_status hr_file_list_add(hr_file_list *list, const char *dir, const char *name
         list->offset = offset ? offset : list->offset;
         int32_t *labels =
             offset ? hr_realloc(list->label, (size_t)capacity, sizeof(*list->label), error) : NULL;
-        if (!labels)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(labels);
         list->label = labels;
         list->capacity = capacity;
     }
     if (list->text_size + dir_size + name_size > list->text_capacity) {
         size_t capacity = list->text_capacity * 2 + dir_size + name_size + 4096;
         char *text = hr_realloc(list->text, capacity, 1, error);
-        if (!text)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(text);
         list->text = text;
         list->text_capacity = capacity;
     }
@@ -277,8 +275,7 @@ hr_status hr_list_folder(const char *path, char **out, hr_error *error)
         return HR_STATUS_OK;
     size_t size = slash == path ? 1 : (size_t)(slash - path);
     *out = hr_calloc(size + 1, 1, error);
-    if (!*out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(*out);
     memcpy(*out, path, size);
     return HR_STATUS_OK;
 }

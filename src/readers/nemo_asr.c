@@ -29,38 +29,6 @@ typedef struct nemo_state {
     int64_t skipped; /* lines that are no entries */
 } nemo_state;
 
-static const hr_arg_def nemo_arg_defs[] = {
-    HR_ARG(nemo_args, manifest_filepaths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Manifests: text files with a JSON object per line. `audio_filepath` is the path of a "
-           "sound file, absolute or relative to the working folder; `offset` and `duration` "
-           "select a part of it, in seconds; `text` is its transcript. Lines that are not JSON or "
-           "have no path are skipped.",
-           .count_min = 1, .count_max = INT32_MAX),
-    HR_ARG(nemo_args, downmix, BOOL, 0, "True",
-           "Mix the channels to one, their mean; the audio is then 1-D."),
-    HR_ARG(nemo_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the audio: INT16, INT32 or FLOAT. Integers use the full range of their type, "
-           "and FLOAT the range from -1 to 1."),
-    HR_ARG(nemo_args, max_duration, FLOAT, 0, "0.0",
-           "Leave out entries whose `duration` is longer, in seconds; 0: no limit."),
-    HR_ARG(nemo_args, min_duration, FLOAT, 0, "0.0",
-           "Leave out entries whose `duration` is shorter, in seconds; 0: no limit."),
-    HR_ARG_GONE(normalize_text, BOOL, NULL, "0.28"),
-    HR_ARG(nemo_args, quality, FLOAT, 0, "50.0",
-           "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
-           .min = 0, .max = 100),
-    HR_ARG(nemo_args, read_idxs, BOOL, 0, "False",
-           "Whether there is an output with the number of the entry, INT64."),
-    HR_ARG(nemo_args, read_sample_rate, BOOL, 0, "True",
-           "Whether there is an output with the sampling rate of the file, FLOAT."),
-    HR_ARG(nemo_args, read_text, BOOL, 0, "True",
-           "Whether there is an output with the bytes of the transcript, UINT8."),
-    HR_ARG(nemo_args, sample_rate, FLOAT, 0, "-1.0",
-           "Sampling rate of the audio in Hz; 0 or less: that of the file.", .min = -1e9,
-           .max = 1e9),
-    HR_SAMPLER_ARG_DEFS(nemo_args),
-    HR_ARG_END};
-
 /* ---- manifests ---- */
 
 static void nemo_destroy(void *state)
@@ -100,8 +68,7 @@ static hr_status add_entry(nemo_state *s, const hr_json *line, const char *path,
     if (s->count == s->capacity) {
         int64_t capacity = HR_MAX(2 * s->capacity, 256);
         entry *more = hr_realloc(s->entries, (size_t)capacity, sizeof(*more), error);
-        if (!more)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(more);
         s->entries = more;
         s->capacity = capacity;
     }
@@ -152,8 +119,7 @@ static hr_status nemo_create(const void *args, void **state, hr_error *error)
 {
     const nemo_args *a = args;
     nemo_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = a;
     hr_status status = hr__resampler_init(&s->resampler, (double)a->quality, error);
     for (int32_t i = 0; i < a->manifest_filepaths.n && status == HR_STATUS_OK; i++)
@@ -327,7 +293,6 @@ static const hr_source_def nemo_source = {
     .locate = nemo_locate,
     .emit = nemo_emit,
 };
-static const char *const nemo_aliases[] = {"nemo_asr_reader", NULL};
 
 const hr_op_def hr_op_readers_nemo_asr = {
     HR_OP_ABI,
@@ -336,10 +301,39 @@ const hr_op_def hr_op_readers_nemo_asr = {
            "them as decoders.audio does. The outputs are the audio, of shape (frames), or (frames, "
            "channels) without `downmix`, and what `read_sample_rate`, `read_text` and `read_idxs` "
            "ask for.",
-    .aliases = nemo_aliases,
+    .aliases = HR_NAMES("nemo_asr_reader"),
     .devices = "cpu",
-    .args = nemo_arg_defs,
-    .args_size = sizeof(nemo_args),
+    HR_ARGS(
+        nemo_args,
+        HR_ARG(nemo_args, manifest_filepaths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+               "Manifests: text files with a JSON object per line. `audio_filepath` is the path of "
+               "a sound file, absolute or relative to the working folder; `offset` and `duration` "
+               "select a part of it, in seconds; `text` is its transcript. Lines that are not JSON "
+               "or have no path are skipped.",
+               .count_min = 1, .count_max = INT32_MAX),
+        HR_ARG(nemo_args, downmix, BOOL, 0, "True",
+               "Mix the channels to one, their mean; the audio is then 1-D."),
+        HR_ARG(nemo_args, dtype, DTYPE, 0, "FLOAT",
+               "Type of the audio: INT16, INT32 or FLOAT. Integers use the full range of their "
+               "type, and FLOAT the range from -1 to 1."),
+        HR_ARG(nemo_args, max_duration, FLOAT, 0, "0.0",
+               "Leave out entries whose `duration` is longer, in seconds; 0: no limit."),
+        HR_ARG(nemo_args, min_duration, FLOAT, 0, "0.0",
+               "Leave out entries whose `duration` is shorter, in seconds; 0: no limit."),
+        HR_ARG_GONE(normalize_text, BOOL, NULL, "0.28"),
+        HR_ARG(nemo_args, quality, FLOAT, 0, "50.0",
+               "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
+               .min = 0, .max = 100),
+        HR_ARG(nemo_args, read_idxs, BOOL, 0, "False",
+               "Whether there is an output with the number of the entry, INT64."),
+        HR_ARG(nemo_args, read_sample_rate, BOOL, 0, "True",
+               "Whether there is an output with the sampling rate of the file, FLOAT."),
+        HR_ARG(nemo_args, read_text, BOOL, 0, "True",
+               "Whether there is an output with the bytes of the transcript, UINT8."),
+        HR_ARG(nemo_args, sample_rate, FLOAT, 0, "-1.0",
+               "Sampling rate of the audio in Hz; 0 or less: that of the file.", .min = -1e9,
+               .max = 1e9),
+        HR_SAMPLER_ARG_DEFS(nemo_args)),
     .out = HR_OUTPUTS({"audio"}, {"sample_rate"}, {"text"}, {"index"}),
     .outputs = nemo_outputs,
     .check = nemo_check,

@@ -35,52 +35,6 @@ typedef struct numpy_state {
         .offset = offsetof(numpy_args, roi.field), .size = sizeof(((numpy_args *)0)->roi.field),   \
         .doc = __VA_ARGS__                                                                         \
     }
-static const hr_arg_def numpy_arg_defs[] = {
-    HR_FILES_ARG_DEFS(numpy_args,
-                      "Folder with the files, which may also be in its sub-folders, but not "
-                      "deeper.",
-                      "the path of a file"),
-    HR_ARG(numpy_args, file_filter, STRING, 0, "\"*.npy\"",
-           "Glob of the names of files in file_root."),
-    HR_ARG(numpy_args, members, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-           "Not in DALI. The files are archives of arrays (.npz), and these are the names of the "
-           "arrays to read. There is one output for each of them.",
-           .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    ROI_ARG(roi_start, start, INTS, 0, "Start of the window to read, in elements.",
-            .excludes = "rel_roi_start"),
-    ROI_ARG(rel_roi_start, rel_start, FLOATS, HR_ARG_NONFINITE,
-            "Start of the window as a fraction of the extent."),
-    ROI_ARG(roi_end, end, INTS, 0, "End of the window in elements (not included).",
-            .excludes = "rel_roi_end|roi_shape|rel_roi_shape"),
-    ROI_ARG(rel_roi_end, rel_end, FLOATS, HR_ARG_NONFINITE,
-            "End of the window as a fraction of the extent.",
-            .excludes = "roi_shape|rel_roi_shape"),
-    ROI_ARG(roi_shape, shape, INTS, 0, "Size of the window in elements.",
-            .excludes = "rel_roi_shape"),
-    ROI_ARG(rel_roi_shape, rel_shape, FLOATS, HR_ARG_NONFINITE,
-            "Size of the window as a fraction of the extent."),
-    {.name = "roi_axes",
-     .type = HR_ARG_TYPE_INTS,
-     .offset = offsetof(numpy_args, roi.axes),
-     .size = sizeof(hr_ints),
-     .def = "[]",
-     .doc = "The axes to which the elements of the window's arguments refer; negative numbers "
-            "count from the end. Default: all axes."},
-    HR_ARG(numpy_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the array: \"error\", \"pad\" (fill with "
-           "`fill_value`) or \"trim_to_shape\" (make the window smaller).",
-           .choices = "error|pad|trim_to_shape"),
-    HR_ARG(numpy_args, fill_value, FLOAT, HR_ARG_NONFINITE, "0.0",
-           "Value outside the array for the policy \"pad\"."),
-    HR_ARG(numpy_args, dont_use_mmap, BOOL, 0, "False", "Accepted: files are read, never mapped."),
-    HR_ARG_ACCEPT(cache_header_information, BOOL, "False",
-                  "Accepted: headers are always read with the file."),
-    HR_ARG_ACCEPT(register_buffers, BOOL, "True", "Accepted: it is about GPUDirect Storage."),
-    HR_SAMPLER_ORDER_DEFS(numpy_args),
-    HR_SAMPLER_WHOLE_DEFS(numpy_args),
-    HR_READER_ALWAYS_DEFS,
-    HR_ARG_END};
-
 static bool numpy_locates(const void *args, const hr_given *given)
 {
     static const char *const window[] = {"roi_start",   "rel_roi_start", "roi_end",
@@ -120,8 +74,7 @@ static hr_status numpy_create(const void *args, void **state, hr_error *error)
     const numpy_args *a = args;
     const hr_list_filter filter = {.files = {&a->file_filter, 1}, .case_sensitive = true};
     numpy_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->members = a->members;
     hr_status status = hr_files_find(&s->files, &a->from, &filter, (hr_ints){0}, error);
     if (status != HR_STATUS_OK)
@@ -180,8 +133,7 @@ static hr_status read_header(hr_op_call *c, window *w, hr_error *error)
 {
     size_t all = (size_t)hr_object_size(w->object), have = HR_MIN(all, HR_NPY_FIRST), end = 0;
     char *head = hr_arena_alloc(c->arena, have, error);
-    if (!head)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(head);
     HR_TRY(hr_object_read(w->object, 0, have, head, NULL, NULL, error));
     HR_TRY(hr__npy_header_end(head, have, &end, error));
     if (end > have && end <= all) {
@@ -244,8 +196,7 @@ static hr_status fill_border(const hr_op_call *c, const window *w, hr_error *err
     hr_tensor array;
     size_t item = hr_dtype_size(w->npy.dtype);
     char *fill = hr_arena_alloc(c->arena, HR_REGION_FILL, error);
-    if (!fill)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(fill);
     for (size_t k = 0; k < HR_REGION_FILL; k += item)
         hr_convert(fill + k, w->npy.dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
     hr_tensor_describe(&array, w->npy.dtype, w->npy.shape, NULL);
@@ -258,7 +209,7 @@ static hr_status fill_border(const hr_op_call *c, const window *w, hr_error *err
         parts->part++;
         parts->count--;
     }
-    return hr__parts_run(&inner, 1, error);
+    return hr__parts_run(&inner, error);
 }
 
 /* The bytes from the first to the last element of the window along the last `count` of the
@@ -364,7 +315,6 @@ static const hr_source_def numpy_source = {
     .locates = numpy_locates,
     .emit = numpy_emit,
 };
-static const char *const numpy_aliases[] = {"numpy_reader", NULL};
 
 const hr_op_def hr_op_readers_numpy = {
     HR_OP_ABI,
@@ -372,10 +322,53 @@ const hr_op_def hr_op_readers_numpy = {
     .doc = "Reads arrays that numpy.save wrote, whole or a window of each. Arrays in Fortran order "
            "or in the opposite byte order become ordinary tensors. On a GPU, arrays are read on "
            "the CPU and copied.",
-    .aliases = numpy_aliases,
+    .aliases = HR_NAMES("numpy_reader"),
     .devices = "cpu|gpu",
-    .args = numpy_arg_defs,
-    .args_size = sizeof(numpy_args),
+    HR_ARGS(
+        numpy_args,
+        HR_FILES_ARG_DEFS(
+            numpy_args,
+            "Folder with the files, which may also be in its sub-folders, but not deeper.",
+            "the path of a file"),
+        HR_ARG(numpy_args, file_filter, STRING, 0, "\"*.npy\"",
+               "Glob of the names of files in file_root."),
+        HR_ARG(numpy_args, members, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+               "Not in DALI. The files are archives of arrays (.npz), and these are the names of "
+               "the arrays to read. There is one output for each of them.",
+               .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
+        ROI_ARG(roi_start, start, INTS, 0, "Start of the window to read, in elements.",
+                .excludes = "rel_roi_start"),
+        ROI_ARG(rel_roi_start, rel_start, FLOATS, HR_ARG_NONFINITE,
+                "Start of the window as a fraction of the extent."),
+        ROI_ARG(roi_end, end, INTS, 0, "End of the window in elements (not included).",
+                .excludes = "rel_roi_end|roi_shape|rel_roi_shape"),
+        ROI_ARG(rel_roi_end, rel_end, FLOATS, HR_ARG_NONFINITE,
+                "End of the window as a fraction of the extent.",
+                .excludes = "roi_shape|rel_roi_shape"),
+        ROI_ARG(roi_shape, shape, INTS, 0, "Size of the window in elements.",
+                .excludes = "rel_roi_shape"),
+        ROI_ARG(rel_roi_shape, rel_shape, FLOATS, HR_ARG_NONFINITE,
+                "Size of the window as a fraction of the extent."),
+        {.name = "roi_axes",
+         .type = HR_ARG_TYPE_INTS,
+         .offset = offsetof(numpy_args, roi.axes),
+         .size = sizeof(hr_ints),
+         .def = "[]",
+         .doc = "The axes to which the elements of the window's arguments refer; negative numbers "
+                "count from the end. Default: all axes."},
+        HR_ARG(numpy_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+               "What to do if the window extends beyond the array: \"error\", \"pad\" (fill with "
+               "`fill_value`) or \"trim_to_shape\" (make the window smaller).",
+               .choices = "error|pad|trim_to_shape"),
+        HR_ARG(numpy_args, fill_value, FLOAT, HR_ARG_NONFINITE, "0.0",
+               "Value outside the array for the policy \"pad\"."),
+        HR_ARG(numpy_args, dont_use_mmap, BOOL, 0, "False",
+               "Accepted: files are read, never mapped."),
+        HR_ARG_ACCEPT(cache_header_information, BOOL, "False",
+                      "Accepted: headers are always read with the file."),
+        HR_ARG_ACCEPT(register_buffers, BOOL, "True", "Accepted: it is about GPUDirect Storage."),
+        HR_SAMPLER_ORDER_DEFS(numpy_args), HR_SAMPLER_WHOLE_DEFS(numpy_args),
+        HR_READER_ALWAYS_DEFS),
     .out = HR_OUTPUTS({"array"}),
     .outputs = numpy_outputs,
     .check = numpy_check,

@@ -18,8 +18,7 @@ static hr_status append(rest_list *list, const hr_rest_part *part, int64_t size,
         int64_t capacity = list->capacity > 0 ? 2 * list->capacity : 16;
         hr_rest_part *parts =
             hr_realloc(list->parts, (size_t)capacity, sizeof(*list->parts), error);
-        if (!parts)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(parts);
         list->parts = parts;
         list->capacity = capacity;
     }

@@ -25,8 +25,7 @@ hr_status hr_scan_add(hr_scan *scan, const void *data, size_t size, hr_error *er
     if (end > scan->capacity) {
         size_t capacity = HR_MAX(end, scan->capacity / 2 * 3 + 4096);
         char *grown = hr_realloc(scan->data, capacity, 1, error);
-        if (!grown)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(grown);
         scan->data = grown;
         scan->capacity = capacity;
     }

@@ -20,25 +20,6 @@ typedef struct sequence_state {
     int64_t count;
 } sequence_state;
 
-static const hr_arg_def sequence_arg_defs[] = {
-    HR_ARG(sequence_args, file_root, STRING, HR_ARG_REQUIRED, NULL,
-           "Folder whose sub-folders contain the frames, in byte order of their names: JPEG, PNG, "
-           "BMP, TIFF, PNM, JPEG 2000 and WebP files."),
-    HR_ARG(sequence_args, sequence_length, INT, HR_ARG_REQUIRED, NULL,
-           "Number of frames in a sequence.", .min = 1, .max = INT32_MAX),
-    HR_ARG(sequence_args, step, INT, 0, "1",
-           "Distance in frames from the start of a sequence to that of the next one.", .min = 1,
-           .max = INT32_MAX),
-    HR_ARG(sequence_args, stride, INT, 0, "1",
-           "Distance in frames between neighbouring frames of a sequence.", .min = 1,
-           .max = INT32_MAX),
-    HR_ARG(sequence_args, image_type, IMAGE_TYPE, 0, "RGB",
-           "Colour space of the output: RGB, BGR or YCbCr (3 channels), GRAY (1), or ANY_DATA (the "
-           "channels of the files)."),
-    HR_SAMPLER_ORDER_DEFS(sequence_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_END};
-
 /* ---- the sequences ---- */
 
 static void sequence_destroy(void *state)
@@ -85,8 +66,7 @@ static hr_status find_sequences(sequence_state *s, hr_error *error)
 static hr_status sequence_create(const void *args, void **state, hr_error *error)
 {
     sequence_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = args;
     hr_status status = find_sequences(s, error);
     if (status != HR_STATUS_OK)
@@ -219,20 +199,32 @@ static const hr_source_def sequence_source = {
     .locates = sequence_locates,
     .emit = sequence_emit,
 };
-static const char *const sequence_aliases[] = {"sequence_reader", NULL};
 
 const hr_op_def hr_op_readers_sequence = {
     HR_OP_ABI,
     .name = "readers.sequence",
     .doc = "Reads sequences of images. The images in each sub-folder of `file_root` are frames "
            "that follow one another; a sequence has the frames of one sub-folder. The output is "
-           "UINT8 of layout FHWC. Frames are decoded as by "
-           "decoders.image.",
-    .aliases = sequence_aliases,
+           "UINT8 of layout FHWC. Frames are decoded as by decoders.image.",
+    .aliases = HR_NAMES("sequence_reader"),
     .devices = "cpu",
     .flags = HR_OP_SEQUENCE | HR_OP_DEPRECATED,
-    .args = sequence_arg_defs,
-    .args_size = sizeof(sequence_args),
+    HR_ARGS(sequence_args,
+            HR_ARG(sequence_args, file_root, STRING, HR_ARG_REQUIRED, NULL,
+                   "Folder whose sub-folders contain the frames, in byte order of their names: "
+                   "JPEG, PNG, BMP, TIFF, PNM, JPEG 2000 and WebP files."),
+            HR_ARG(sequence_args, sequence_length, INT, HR_ARG_REQUIRED, NULL,
+                   "Number of frames in a sequence.", .min = 1, .max = INT32_MAX),
+            HR_ARG(sequence_args, step, INT, 0, "1",
+                   "Distance in frames from the start of a sequence to that of the next one.",
+                   .min = 1, .max = INT32_MAX),
+            HR_ARG(sequence_args, stride, INT, 0, "1",
+                   "Distance in frames between neighbouring frames of a sequence.", .min = 1,
+                   .max = INT32_MAX),
+            HR_ARG(sequence_args, image_type, IMAGE_TYPE, 0, "RGB",
+                   "Colour space of the output: RGB, BGR or YCbCr (3 channels), GRAY (1), or "
+                   "ANY_DATA (the channels of the files)."),
+            HR_SAMPLER_ORDER_DEFS(sequence_args), HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"sequence"}),
     .create = sequence_create,
     .destroy = sequence_destroy,

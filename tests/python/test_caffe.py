@@ -241,7 +241,7 @@ def broken(path: str, text: str) -> None:
 
 def test_bad_databases(tmp_path: Path) -> None:
     broken(str(tmp_path / "none"), "none/data.mdb': cannot be opened")
-    broken(write(tmp_path / "empty", []), "no values in the databases of path '.*empty'$")
+    broken(write(tmp_path / "empty", []), "the databases of path '.*empty' contain no values$")
     with lmdb.open(str(tmp_path / "named"), max_dbs=2) as database:
         database.open_db(b"train")
     broken(str(tmp_path / "named"), "contains named databases")

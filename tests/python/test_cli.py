@@ -37,8 +37,8 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        (["bnech"], "there is no command 'bnech'. Did you mean \"bench\"?"),
-        (["zzz"], "there is no command 'zzz'. Choose from bench, show"),
+        (["bnech"], "unknown command 'bnech'. Did you mean \"bench\"?"),
+        (["zzz"], "unknown command 'zzz'. Choose from bench, show"),
         (["doctor", "--dta", "x"], 'unknown argument --dta. Did you mean "--data"?'),
         (["doctor", "x"], "unknown argument x. See --help."),
     ],

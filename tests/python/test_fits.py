@@ -154,11 +154,11 @@ WHOLE = PRIMARY + image(SMALL)
 PACKED = PRIMARY + gzipped(SMALL)
 HEAP = PACKED.index(gzip.compress(SMALL[0].tobytes())[:3])
 HOSTILE = {
-    "nothing": (b"", "no FITS header at byte 0"),
-    "another file": (b"\x89PNG" + bytes(9000), "no FITS header at byte 0"),
+    "nothing": (b"", "no FITS header begins at byte 0"),
+    "another file": (b"\x89PNG" + bytes(9000), "no FITS header begins at byte 0"),
     "no such HDU": (PRIMARY, "only 1 HDUs"),
     "no data": (PRIMARY + header(XTENSION="IMAGE", BITPIX=8, NAXIS=0), "NAXIS is 0"),
-    "no second header": (PRIMARY + bytes(2880), "no FITS header at byte 2880"),
+    "no second header": (PRIMARY + bytes(2880), "no FITS header begins at byte 2880"),
     "no END": (PRIMARY + header(XTENSION="IMAGE").replace(b"END", b"AND"), "byte 2880 has no end"),
     "cut off": (WHOLE[: 2880 * 2 + 10], "ends at byte 5770"),
     "BITPIX": (PRIMARY + header(XTENSION="IMAGE", BITPIX=7, NAXIS=1, NAXIS1=3), "BITPIX 7"),

@@ -244,7 +244,7 @@ def test_damage_is_an_error() -> None:
         (whole[:9], {}, "ends early"),
         (two[:-9], {"all_pages": True}, "page 1: GIF: the file ends early"),
         (whole.replace(b";", b"?"), {"page": 1}, "unknown kind 0x3f"),
-        (whole, {"page": 1}, "there is no page 1"),
+        (whole, {"page": 1}, "no page 1"),
     ]
     for data, arguments, message in cases:
         with pytest.raises(RuntimeError, match=message):

@@ -112,7 +112,7 @@ def test_nothing_to_replay() -> None:
         LoaderEvaluator(loader(), mode="replay", num_cached_batches=0),
     ):
         assert not evaluator.cache_ready
-        with pytest.raises(RuntimeError, match="no cached batches"):
+        with pytest.raises(RuntimeError, match="No batches were cached"):
             iter(evaluator)
     assert list(LoaderEvaluator(loader(0))) == []
 

@@ -137,7 +137,7 @@ def test_damage(tmp_path: Path) -> None:
 
     data[offset] ^= 1
     path.write_bytes(data)
-    fails(f"at index {offset}: there is no RecordIO record")
+    fails(f"at index {offset}: no RecordIO record begins")
     data[offset] ^= 1
     data[offset + 8 : offset + 12] = b"\xff\xff\xff\x7f"  # the number of labels
     path.write_bytes(data)

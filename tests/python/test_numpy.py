@@ -536,7 +536,7 @@ def test_hostile_archives(tmp_path: Path) -> None:
         "member 'a': .*cannot have been deflated": good[: directory + 24]
         + b"\xfe" * 4
         + good[directory + 28 :],
-        "member 'a': .*there is no member header here": good[: directory + 42]
+        "member 'a': .*no header of a member begins here": good[: directory + 42]
         + b"\x09" * 4
         + good[directory + 46 :],
         "member 'a': .*does not fit": good[: directory + 20] + b"\x7f" * 3 + good[directory + 23 :],

@@ -402,7 +402,7 @@ def test_a_path_without_bytes_says_what_to_do(tmp_path: Path) -> None:
 
 def test_columns_that_are_not_there(folder: str) -> None:
     with pytest.raises(
-        ValueError, match=r"a\..*there is no column 'imge'.*image.*The columns are: id, image, text"
+        ValueError, match=r"a\..*no column 'imge' \(columns: id, image, text.*image"
     ):
         pipeline(folder, ["id", "imge"]).build()
     with pytest.raises(ValueError, match="the column 'image'.* has no field 'data'"):
@@ -420,7 +420,7 @@ def test_files_that_differ(tmp_path: Path) -> None:
     ):
         pipeline(f"{tmp_path}/*.parquet", "x").build()
     pq.write_table(pa.table({"z": [1]}), tmp_path / "c.parquet")
-    with pytest.raises(ValueError, match=r"c\.parquet': there is no column 'x'"):
+    with pytest.raises(ValueError, match=r"c\.parquet': no column 'x'"):
         pipeline(f"{tmp_path}/*.parquet", "x").build()
 
 

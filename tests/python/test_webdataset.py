@@ -249,7 +249,7 @@ def test_damage(tmp_path: Path) -> None:
 
     changed = bytearray(good)
     changed[0] ^= 1
-    fails(bytes(changed), "there is no header at byte 0")
+    fails(bytes(changed), "no header begins at byte 0")
     fails(b"x" * 2000, "it is not a tar archive")
     fails(good[:1300], "in the middle of an entry")
     fails(good[:512], "the member at byte 0 does not fit")
@@ -297,7 +297,7 @@ def test_wds2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert wds2idx.main([str(path), str(tmp_path / "other")]) == 0
     assert (tmp_path / "other").read_text() == (tmp_path / "a.idx").read_text()
     kept = sorted(tmp_path.iterdir())
-    for bad, text in ((b"x" * 2000, "a.b.tar: "), (bytes(10240), "there are no samples")):
+    for bad, text in ((b"x" * 2000, "a.b.tar: "), (bytes(10240), "contains no samples")):
         path.write_bytes(bad)
         assert wds2idx.main([str(path)]) == 1 and text in capsys.readouterr().err
     write(path, [("a b.jpg", b"1")])

@@ -234,7 +234,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     """Returns the element type for a type of NumPy, PyTorch or another framework, or for its name.
 
     Raises:
-        TypeError: there is no such element type.
+        TypeError: no element type corresponds to it.
     """
     if isinstance(framework_type, DALIDataType):
         return framework_type
@@ -251,7 +251,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     try:
         return _FROM_NAME[name.rpartition(".")[2]]
     except KeyError:
-        raise TypeError(f"There is no element type for {framework_type!r}.") from None
+        raise TypeError(f"No element type corresponds to {framework_type!r}.") from None
 
 
 class _FrameworkType(Protocol):
@@ -269,7 +269,7 @@ def data_type(value: Any) -> Any:
     """Returns the element type that an argument stands for. Numbers are returned as they are.
 
     Raises:
-        ValueError: there is no element type of this name.
+        ValueError: no element type has this name.
         TypeError: it is neither a type nor a name.
     """
     if hasattr(type(value), "__index__"):

@@ -64,7 +64,8 @@ def pack(
         progress: is called with the number of images that are done and that of all images.
 
     Raises:
-        ValueError: there are no images, an argument is wrong, or `out` has shards of other files or options.
+        ValueError: the folder has no images, an argument is out of range, or `out` has shards of other files or
+            options.
         OSError: a folder cannot be read, or `out` cannot be written.
     """
     root, target = os.fspath(folder), os.fspath(out)

@@ -72,7 +72,7 @@ def agree(out: str, plan: dict[str, Any]) -> None:
 
 
 def components(image: Image, extension: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the members of a sample."""
+    """The members that a sample has in a shard: the name and the bytes of each."""
     yield f"{image.key}.{extension}", data
     yield f"{image.key}.cls", str(image.label).encode()
     yield f"{image.key}.i32", struct.pack("<i", image.label)

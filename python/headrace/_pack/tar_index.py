@@ -53,7 +53,7 @@ def lines(archive: str) -> list[str]:
             words.append(f"{extension} {offset} {size} {name}")
         out.append(" ".join(words))
     if not out:
-        raise ValueError(f"{archive}: there are no samples in it")
+        raise ValueError(f"{archive}: the archive contains no samples")
     return [f"v1.2 {len(out)}", *out]
 
 

@@ -123,7 +123,7 @@ class Feeder:
         """The source of this node or name, to which the user feeds data.
 
         Raises:
-            KeyError: there is no such source.
+            KeyError: no source has this name.
             TypeError: `data_node` is neither a node nor a name.
             RuntimeError: the source has a callback.
         """

@@ -229,7 +229,7 @@ class Pipeline(Observed, Shown, Stored):
 
         Raises:
             NotImplementedError: the pipeline has no outputs.
-            ValueError: there is no batch size, or ``num_threads`` is below 1.
+            ValueError: no batch size is given, or ``num_threads`` is below 1.
             RuntimeError: the graph is not valid.
         """
         if self._core is not None:  # no lock: another thread may be waiting in run()
@@ -613,7 +613,7 @@ class Pipeline(Observed, Shown, Stored):
         """Number of batches that an external source needs before the first `run`.
 
         Raises:
-            KeyError: there is no such source.
+            KeyError: no source has this name.
         """
         self.build()
         self._feeder.named(input_name)
@@ -640,7 +640,7 @@ class Pipeline(Observed, Shown, Stored):
             use_copy_kernel: has no effect.
 
         Raises:
-            KeyError: there is no such source.
+            KeyError: no source has this name.
             TypeError: `data_node` is neither a node nor a name.
             RuntimeError: the node has a `source`, or the data are not a batch of the declared
                 type, number of dimensions and size.

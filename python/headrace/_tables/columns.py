@@ -51,7 +51,7 @@ def find_all(names: Iterable[str], schema: Any) -> list[Column]:
     """The columns of these names.
 
     Raises:
-        ValueError: there is no such column.
+        ValueError: no column has this name, or several have it.
         TypeError: the type of a column cannot be read.
     """
     return [Column(name, schema) for name in names]
@@ -79,10 +79,11 @@ def _find(name: str, schema: Any) -> tuple[list[str], Any]:
     parts = [name] if name in known else name.split(".")
     if known.count(parts[0]) != 1:
         if parts[0] in known:
-            raise ValueError(f"there are several columns '{parts[0]}'")
+            raise ValueError(f"several columns have the name '{parts[0]}'")
         shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        hint = foreign.suggestion(name, known)
-        raise ValueError(f"there is no column '{name}'.{hint} The columns are: {shown}")
+        raise ValueError(
+            f"no column '{name}' (columns: {shown}).{foreign.suggestion(name, known)}"
+        )
     found = schema.field(parts[0]).type
     for i, part in enumerate(parts[1:], 1):
         fields = [found.field(k).name for k in range(found.num_fields)]

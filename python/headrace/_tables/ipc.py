@@ -66,7 +66,7 @@ def _messages(file: Any) -> Iterator[tuple[int, int, int, int]]:
         if head in (_CONTINUES + bytes(4), bytes(4)) or head[:4] == bytes(4):
             return  # the end; what follows is a footer
         if head[:4] != _CONTINUES or len(head) < 8:
-            raise ValueError(f"at byte {at} there is no message: the file is damaged or cut off")
+            raise ValueError(f"no message begins at byte {at}: the file is damaged or cut off")
         size = struct.unpack_from("<I", head, 4)[0]
         if size > min(end - at - 8, _LARGEST):
             raise ValueError(f"the message at byte {at} is cut off")

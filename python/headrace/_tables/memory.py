@@ -32,12 +32,12 @@ def find(paths: Sequence[str]) -> Any:
     """The table that the paths name, or None if they are those of files.
 
     Raises:
-        ValueError: there is no such table.
+        ValueError: this process has no such table.
     """
     if not any(path.startswith(_SCHEME) for path in paths):
         return None
     with _lock:
         found = _tables.get(paths[0]) if len(paths) == 1 else None
     if found is None:
-        raise ValueError(f"there is no table '{paths[0]}' in this process")
+        raise ValueError(f"the table '{paths[0]}' is not in the memory of this process")
     return found

@@ -30,7 +30,7 @@ class _Parser(argparse.ArgumentParser):
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)'", message):
             names = [module.__name__.rpartition(".")[2] for module in _COMMANDS]
             hint = messages.suggestion(match[1], names) or f" Choose from {', '.join(names)}."
-            message = f"there is no command '{match[1]}'.{hint}"
+            message = f"unknown command '{match[1]}'.{hint}"
         super().error(masked(message))
 
 

@@ -28,7 +28,7 @@ def load(target: str, batch_size: int, threads: int, seed: int) -> Any:
     """The pipeline that `target` names. A function gets those of the arguments that it takes.
 
     Raises:
-        UserError: there is no such module, file or function, or it gives no pipeline.
+        UserError: the module, file or function does not exist, or it gives no pipeline.
     """
     if not is_target(target):
         raise UserError(f"{target!r} is not of the form module:function or file.py:function")

@@ -29,7 +29,7 @@ def lines(path: str) -> Iterator[str]:
             magic, word = struct.unpack("<II", head) if len(head) == 8 else (0, 0)
             part, size = word >> 29, word & (1 << 29) - 1
             if magic != MAGIC or part > _LAST or inside != (part in (_MIDDLE, _LAST)):
-                raise ValueError(f"{path}: there is no RecordIO record at offset {at}")
+                raise ValueError(f"{path}: no RecordIO record begins at offset {at}")
             if size > end - at - 8:
                 raise ValueError(
                     f"{path}: the record at offset {at} does not end within the file: it was cut off"

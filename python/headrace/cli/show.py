@@ -46,7 +46,7 @@ def contact_sheet(
         The number of samples on the sheet.
 
     Raises:
-        UserError: there are no images to read, or the sheet cannot be written.
+        UserError: the folder has no images, or the sheet cannot be written.
     """
     source, classes = find_images(folder)
     pipe = samples(

@@ -77,14 +77,12 @@ static hr_status make_planes(decoder *d, hr_arena *arena, hr_error *error)
         widest = HR_MAX(widest, samples);
         p->stride = ((samples + 63) & ~(size_t)63) + (size_t)2 * HR_JPEG_ROW_PAD;
         p->rows = hr_arena_alloc(arena, p->stride * (size_t)p->ring, error);
-        if (!p->rows)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(p->rows);
         p->rows += HR_JPEG_ROW_PAD;
     }
     for (int i = 0; i < 2 && d->planes > 1; i++) {
         d->chroma[i] = hr_arena_alloc(arena, widest + 2 * HR_JPEG_ROW_PAD, error);
-        if (!d->chroma[i])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(d->chroma[i]);
     }
     return HR_STATUS_OK;
 }
@@ -99,8 +97,7 @@ static uint8_t *plane_row(const plane *p, int32_t y)
 static hr_status make_quant(decoder *d, hr_arena *arena, hr_error *error)
 {
     d->quant = hr_arena_alloc(arena, (size_t)d->m.components * sizeof *d->quant, error);
-    if (!d->quant)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(d->quant);
     for (int32_t i = 0; i < d->m.components; i++) {
         int32_t q = d->m.component[i].quant;
         hr_jpeg_quant_build(d->quant[i], d->m.quant[q], d->m.wide[q]);
@@ -121,8 +118,7 @@ static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *
             if (*t)
                 continue;
             *t = hr_arena_alloc(arena, sizeof **t, error);
-            if (!*t)
-                return HR_STATUS_NO_MEMORY;
+            HR_TRY_ALLOC(*t);
             *good = hr_jpeg_huffman_build(*t, d->m.huffman[ac][number[ac]], ac != 0);
         }
         for (int32_t k = 0; k < c->h * c->v; k++)
@@ -316,8 +312,7 @@ hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *i
                        hr_jpeg_reader **out, hr_error *error)
 {
     decoder *d = hr_arena_alloc(c->arena, sizeof *d, error);
-    if (!d)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(d);
     memset(d, 0, sizeof *d);
     d->channels = request->channels;
     d->kernels = c->kernels ? c->kernels : hr_kernels_get(HR_CPU_LEVEL_AUTO);

@@ -82,8 +82,7 @@ static hr_status plane_make(encoder *e, int32_t i, hr_arena *arena, hr_error *er
     e->row_blocks += (size_t)p->across * (size_t)p->v;
     p->stride = 8 * (size_t)p->across + (size_t)2 * HR_JPEG_ROW_PAD;
     p->rows = hr_arena_alloc(arena, p->stride * 8 * (size_t)p->v, error);
-    if (!p->rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->rows);
     p->rows += HR_JPEG_ROW_PAD;
     return HR_STATUS_OK;
 }
@@ -95,8 +94,7 @@ static hr_status memory_make(encoder *e, hr_arena *arena, hr_error *error)
 
     for (int i = 0; i < 4 && e->header.h > 1; i++) {
         uint8_t *row = hr_arena_alloc(arena, 2 * e->plane[1].stride, error);
-        if (!row)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(row);
         e->full[i / 2][i % 2] = row + HR_JPEG_ROW_PAD;
     }
     if (!hr_size_mul(e->row_blocks, kept, &blocks) ||
@@ -292,8 +290,7 @@ static hr_status put_row(encoder *e, int32_t r, hr_jpeg_encoded *out, hr_arena *
         sink_end(&e->sink);
     size_t size = (size_t)(e->sink.next - e->raw);
     uint8_t *bytes = hr_arena_alloc(arena, size, error);
-    if (!bytes)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(bytes);
     memcpy(bytes, e->raw, size);
     out->row[r] = (hr_jpeg_piece){bytes, size};
     out->size += stuffed_size(bytes, size) + (marker && next < e->rows ? 2 : 0);
@@ -340,15 +337,13 @@ hr_status hr_jpeg_encode(const hr_jpeg_pixels *image, const hr_jpeg_encoding *ho
     encoder *e = hr_arena_alloc(arena, sizeof(*e), error);
     hr_jpeg_encoded *f = hr_arena_alloc(arena, sizeof(*f), error);
 
-    if (!e || !f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(e && f);
     *e = (encoder){.kernels = kernels, .image = image, .how = how};
     HR_TRY(encoder_make(e, arena, error));
     f->rows = e->rows;
     f->restart_rows = how->restart_rows;
     f->row = hr_arena_alloc(arena, (size_t)e->rows * sizeof(*f->row), error);
-    if (!f->row)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f->row);
     *out = f;
     return encode(e, f, arena, error);
 }

@@ -300,8 +300,7 @@ static hr_status make_rows(lossless *f)
     f->window = hr_arena_alloc(f->arena, bytes, f->error);
     uint16_t *rows =
         hr_arena_alloc(f->arena, 2 * (size_t)f->width * (size_t)f->count * sizeof *rows, f->error);
-    if (!f->window || !rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f->window && rows);
     for (int32_t i = 0; i < f->count; i++) {
         f->component[i].row = rows + 2 * (size_t)i * (size_t)f->width;
         f->component[i].above = f->component[i].row + f->width;

@@ -51,8 +51,7 @@ static hr_status make_coefs(progress *p, hr_arena *arena, hr_error *error)
         size_t blocks = blocks_of(p, i);
         to->coef = hr_arena_alloc(arena, blocks * 64 * sizeof *to->coef, error);
         to->mask = hr_arena_alloc(arena, blocks * sizeof *to->mask, error);
-        if (!to->coef || !to->mask)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(to->coef && to->mask);
     }
     p->rows = HR_DIVIDE_UP(m->height, 8 * v);
     hr_jpeg_progress_begin(&p->known);
@@ -98,8 +97,7 @@ static hr_status make_tables(const progress *p, scan *to, hr_arena *arena, hr_er
         if (!ac && s->high > 0) /* DC refinement has no Huffman codes */
             continue;
         hr_jpeg_huffman *table = hr_arena_alloc(arena, sizeof *table, error);
-        if (!table)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(table);
         to->table[i] = table;
         if (!definition || !(ac ? hr_jpeg_huffman_build_pass(table, definition)
                                 : hr_jpeg_huffman_build(table, definition, false)))
@@ -118,8 +116,7 @@ static hr_status open_scan(progress *p, const uint8_t *bytes, size_t size, hr_ar
     if (p->count == HR_JPEG_PASSES_MAX || end == size || !hr_jpeg_progress_add(&p->known, s))
         return HR_STATUS_NOT_FUSABLE;
     scan *to = hr_arena_alloc(arena, sizeof *to, error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     *to = (scan){.header = *s, .end = bytes + end};
     to->pass =
         (hr_jpeg_pass){.first = s->first, .last = s->last, .low = s->low, .refine = s->high > 0};
@@ -135,8 +132,7 @@ hr_status hr_jpeg_progressive_open(hr_jpeg_progressive **out, hr_jpeg_markers *m
                                    hr_arena *arena, hr_error *error)
 {
     progress *p = hr_arena_alloc(arena, sizeof *p, error);
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p);
     memset(p, 0, sizeof *p);
     p->m = m;
     p->kernels = kernels;

@@ -303,8 +303,7 @@ static hr_status stage_blocks(preparing *p, hr_staging *staging, hr_error *error
     hr_staged records, bytes;
     size_t total = 0;
     found *blocks = hr_arena_alloc(p->arena, (p->blocks + 1) * sizeof *blocks, error);
-    if (!blocks)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(blocks);
     out->block_count = (uint32_t)find_blocks(p, blocks);
     qsort(blocks, out->block_count, sizeof *blocks, compare_found);
     for (uint32_t i = 0; i < out->block_count; i++) {
@@ -361,8 +360,7 @@ hr_status hr_jpeg2000_device_prepare(const hr_jpeg2000 *file, const hr_codec_req
                                              NULL};
     preparing p = {.file = file, .request = request, .arena = arena};
     p.image = hr_arena_alloc(lasting, sizeof *p.image, error);
-    if (!p.image)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p.image);
     memset(p.image, 0, sizeof *p.image);
     hr_arena_mark mark = hr_arena_save(arena);
     hr_status status = prepare(&p, staging, error);

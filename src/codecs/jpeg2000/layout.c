@@ -73,8 +73,7 @@ static hr_status lay_out_patch(const hr_jpeg2000_area *a, const cuts *c, hr_aren
     out->blocks = allocate(arena, (size_t)out->across * out->down, sizeof *out->blocks, error);
     out->included = allocate(arena, nodes, sizeof *out->included, error);
     out->empty = allocate(arena, nodes, sizeof *out->empty, error);
-    if (!out->blocks || !out->included || !out->empty)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->blocks && out->included && out->empty);
     hr_jpeg2000_block *block = out->blocks;
     for (uint32_t y = top; y < top + out->down; y++)
         for (uint32_t x = left; x < left + out->across; x++, block++)
@@ -142,8 +141,7 @@ hr_status hr_jpeg2000_lay_out(const hr_jpeg2000_siz *siz, const hr_jpeg2000_codi
         hr_jpeg2000_part *part = &out->parts[i];
         part->area = out->area;
         part->resolutions = allocate(arena, c->levels + 1, sizeof *part->resolutions, error);
-        if (!part->resolutions)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(part->resolutions);
         for (uint32_t k = 0; k <= c->levels; k++)
             HR_TRY(lay_out_resolution(c, &part->area, k, arena, &part->resolutions[k], error));
     }

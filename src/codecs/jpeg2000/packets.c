@@ -148,8 +148,7 @@ static bool read_contribution(reader *r, hr_jpeg2000_block *block, uint32_t *siz
 static hr_status add_chunk(reader *r, hr_jpeg2000_block *block, uint32_t size, hr_error *error)
 {
     hr_jpeg2000_chunk *chunk = hr_arena_alloc(r->arena, sizeof *chunk, error);
-    if (!chunk)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(chunk);
     *chunk = (hr_jpeg2000_chunk){.size = size};
     *(block->last ? &block->last->next : &block->first) = chunk;
     block->last = chunk;

@@ -103,8 +103,7 @@ static hr_status rows_make(rows *r, const hr_png_pixels *image, hr_arena *arena,
     r->step = (size_t)image->channels * (size_t)image->bits / 8;
     r->size = (size_t)image->width * r->step;
     uint8_t *memory = hr_arena_alloc(arena, (FILTERS + 2) * r->size + 2 * r->step, error);
-    if (!memory)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memory);
     r->above = memory + r->step;
     r->row = r->above + r->size + r->step;
     memset(memory, 0, 2 * (r->size + r->step));
@@ -157,8 +156,7 @@ hr_status hr_png_encode(const hr_png_pixels *image, int32_t level, hr_arena *are
     size_t room = hr_zlib_bound(all);
     uint8_t *filtered = hr_arena_alloc(arena, all, error), *to = filtered;
     uint8_t *out = hr_arena_alloc(arena, BEFORE_PIXELS + room + 2 * CHECKSUM + CHUNK, error);
-    if (!filtered || !out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(filtered && out);
     for (int32_t y = 0; y < image->height; y++) {
         load_row(&r, image, y);
         to = put_row(to, &r);

@@ -140,8 +140,7 @@ static uint8_t reversed(uint8_t v)
 static hr_status reverse(hr_tiff_blocks *b, const uint8_t **in, size_t size, hr_error *error)
 {
     uint8_t *copy = hr_arena_alloc(b->c->arena, HR_MAX(size, 1), error);
-    if (!copy)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copy);
     for (size_t i = 0; i < size; i++)
         copy[i] = reversed((*in)[i]);
     *in = copy;

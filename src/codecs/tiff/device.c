@@ -116,8 +116,7 @@ hr_status hr_tiff_device_prepare(const hr_tiff *t, const hr_codec_request *reque
     static const hr_coded_decoder decoder = {"tiff", sizeof(hr_tiff_device_image), bind, NULL};
     uint64_t first;
     hr_tiff_device_image *image = hr_arena_alloc(lasting, sizeof *image, error);
-    if (!image)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(image);
     memset(image, 0, sizeof *image);
     if (!is_simple(t) || !take_geometry(t, request, image, &first))
         return HR_STATUS_NOT_FUSABLE;

@@ -63,8 +63,7 @@ hr_status hr_tiff_unpack_jpeg(const hr_tiff *t, const uint8_t *in, size_t size, 
     if (size < 4 || in[0] != 0xFF || in[1] != MARKER_SOI)
         return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: a block is not a JPEG file");
     uint8_t *file = make_file(t, in, size, &size, c->arena, error);
-    if (!file)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(file);
     HR_TRY(hr_codec_jpeg.header(file, size, &info, error));
     int32_t components = t->inks ? 4 : channels;
     if (info.components != components || info.channels != channels || info.bits != 8 ||

@@ -48,8 +48,7 @@ static bool decode(hr_audio_job *job)
         job->kept = &own;
     if (!*job->kept)
         *job->kept = calloc(1, sizeof(**job->kept));
-    bool done =
-        *job->kept ? decode_any(job) : hr__audio_fail(job, "there is no memory for a decoder");
+    bool done = *job->kept ? decode_any(job) : hr__audio_fail(job, "out of memory for a decoder");
     job->kept = kept;
     forget(own);
     return done;

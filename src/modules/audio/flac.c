@@ -209,14 +209,14 @@ bool hr__flac_decode(hr_audio_job *job)
     hr_audio_kept *kept = *job->kept;
     bool plain = job->coding == HR_AUDIO_CODING_FLAC && !(job->offset > 0);
     if (!kept->flac && !(kept->flac = calloc(1, sizeof(*kept->flac))))
-        return hr__audio_fail(job, "there is no memory for a decoder");
+        return hr__audio_fail(job, "out of memory for a decoder");
     struct hr_flac_kept *k = kept->flac;
     k->f = (flac){.job = job};
     if (k->decoder && !(plain && FLAC__stream_decoder_reset(k->decoder)))
         drop(k);
     bool begun = k->decoder != NULL;
     if (!begun && !(k->decoder = FLAC__stream_decoder_new()))
-        return hr__audio_fail(job, "there is no memory for a decoder");
+        return hr__audio_fail(job, "out of memory for a decoder");
     bool done = (begun || begin(&k->f, k->decoder)) && run(&k->f, k->decoder);
     if (!done || !plain || hr__audio_wants(job))
         drop(k);

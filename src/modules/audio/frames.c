@@ -38,7 +38,7 @@ static bool grow(hr_audio_job *job, size_t capacity)
     void *more = job->memory(job->context, capacity);
     if (!more) {
         job->no_memory = true;
-        return hr__audio_fail(job, "there is no memory for %zu bytes of samples", capacity);
+        return hr__audio_fail(job, "out of memory for %zu bytes of samples", capacity);
     }
     if (job->frames > 0)
         memcpy(more, job->samples, (size_t)job->frames * (size_t)job->channels * sizeof(float));

@@ -99,7 +99,7 @@ static bool run(hr_audio_job *job, const library *l, handle *h)
         if (code == DONE || code == NEED_MORE || (code == OK && done == 0))
             break;
     }
-    return job->channels > 0 || hr__audio_fail(job, "there is no frame in the file");
+    return job->channels > 0 || hr__audio_fail(job, "the file contains no frame");
 }
 
 bool hr__mp3_decode(hr_audio_job *job)

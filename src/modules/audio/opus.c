@@ -101,7 +101,7 @@ static bool take_page(opus *o, ogg_page *page)
     int got;
     if (!o->has_stream) {
         if (ogg_stream_init(&o->stream, ogg_page_serialno(page)) != 0)
-            return hr__audio_fail(o->job, "there is no memory for a decoder");
+            return hr__audio_fail(o->job, "out of memory for a decoder");
         o->has_stream = true;
     }
     if (ogg_page_serialno(page) != o->stream.serialno || ogg_stream_pagein(&o->stream, page) != 0)

@@ -4,22 +4,6 @@
 #include "ops/audio/audio_resample.h"
 #include "ops/audio/resample.h"
 
-static const hr_arg_def audio_resample_arg_defs[] = {
-    HR_ARG(audio_resample_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output, by default that of the input: an integer type of up to 32 bits, or "
-           "FLOAT. Integers use the full range of their type, and floats the range from -1 to 1."),
-    HR_ARG(audio_resample_args, in_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Sampling rate of the input, in the unit of `out_rate`."),
-    HR_ARG(audio_resample_args, out_length, INT64, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Number of samples of the output, instead of the rates."),
-    HR_ARG(audio_resample_args, out_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Sampling rate of the output."),
-    HR_ARG(audio_resample_args, quality, FLOAT, 0, "50.0",
-           "0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.", .min = 0, .max = 100),
-    HR_ARG(audio_resample_args, scale, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "The rate of the output divided by that of the input, instead of both."),
-    HR_ARG_END};
-
 static bool is_sample(hr_dtype dtype)
 {
     return dtype == HR_DTYPE_FLOAT || (hr_dtype_is_integer(dtype) && hr_dtype_size(dtype) <= 4);
@@ -55,8 +39,7 @@ static hr_status audio_resample_create(const void *args, void **state, hr_error 
 {
     const double quality = (double)((const audio_resample_args *)args)->quality;
     hr_resampler *r = hr_calloc(1, sizeof(*r), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     hr_status status = hr__resampler_init(r, quality, error);
     if (status != HR_STATUS_OK)
         hr_free(r);
@@ -128,8 +111,7 @@ static hr_status audio_resample_infer(hr_op_call *c, hr_error *error)
     if (shape.ndim == 2 && shape.extent[1] > INT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT, "the input has more than %d channels", INT32_MAX);
     audio_resampling *r = hr_arena_alloc(c->arena, sizeof(*r), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     *r = (audio_resampling){&((const hr_resampler *)c->state)->sinc,
                             step_of(a, in->shape.extent[0]),
                             most_of(in->dtype),
@@ -149,8 +131,7 @@ static hr_status load(const hr_op_call *c, size_t n, const float **out, hr_error
     if (from == HR_DTYPE_FLOAT && r->to_signed)
         return HR_STATUS_OK;
     float *v = hr_arena_alloc(c->arena, n * sizeof(*v), error);
-    if (!v)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(v);
     hr_convert(v, HR_DTYPE_FLOAT, c->in[0].data, from, n);
     for (size_t i = 0; i < n; i++)
         v[i] = audio_resample_load(v[i], r->in_most, r->from_signed, r->to_signed);
@@ -158,7 +139,7 @@ static hr_status load(const hr_op_call *c, size_t n, const float **out, hr_error
     return HR_STATUS_OK;
 }
 
-static hr_status audio_resample_one(hr_op_call *c, hr_error *error)
+static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
 {
     const hr_shape *in = &c->in[0].shape, *out = &c->out[0].shape;
     const int64_t frames = in->extent[0], count = out->extent[0];
@@ -172,8 +153,7 @@ static hr_status audio_resample_one(hr_op_call *c, hr_error *error)
     HR_TRY(load(c, (size_t)(frames * channels), &src, error));
     float *dst = dtype == HR_DTYPE_FLOAT ? c->out[0].data
                                          : hr_arena_alloc(c->arena, n * sizeof(*dst), error);
-    if (!dst)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(dst);
     for (int64_t k = 0; k < channels; k++)
         HR_TRY(hr__resample(c->state, c->kernels, src, frames, (int32_t)channels, (int32_t)k,
                             r->step, dst, count, c->arena, error));
@@ -185,29 +165,33 @@ static hr_status audio_resample_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status audio_resample_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(audio_resample_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
-static const char *const audio_resample_aliases[] = {"experimental.audio_resample", NULL};
-
 const hr_op_def hr_op_audio_resample = {
     HR_OP_ABI,
     .name = "audio_resample",
-    .doc = "Resamples audio with a windowed sinc, whose length depends on `quality`. The first "
-           "axis is time, a second one the channels. There is no low-pass filter when the rate "
-           "falls.",
-    .aliases = audio_resample_aliases,
+    .doc =
+        "Resamples audio with a windowed sinc, whose length depends on `quality`. The first axis "
+        "is time, a second one the channels. No low-pass filter is applied when the rate falls.",
+    .aliases = HR_NAMES("experimental.audio_resample"),
     .devices = "cpu|gpu",
-    .args = audio_resample_arg_defs,
-    .args_size = sizeof(audio_resample_args),
+    HR_ARGS(audio_resample_args,
+            HR_ARG(audio_resample_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output, by default that of the input: an integer type of up to 32 "
+                   "bits, or FLOAT. Integers use the full range of their type, and floats the "
+                   "range from -1 to 1."),
+            HR_ARG(audio_resample_args, in_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Sampling rate of the input, in the unit of `out_rate`."),
+            HR_ARG(audio_resample_args, out_length, INT64, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,
+                   NULL, "Number of samples of the output, instead of the rates."),
+            HR_ARG(audio_resample_args, out_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Sampling rate of the output."),
+            HR_ARG(audio_resample_args, quality, FLOAT, 0, "50.0",
+                   "0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.", .min = 0, .max = 100),
+            HR_ARG(audio_resample_args, scale, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "The rate of the output divided by that of the input, instead of both.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = audio_resample_check,
     .create = audio_resample_create,
     .destroy = audio_resample_destroy,
     .infer = audio_resample_infer,
-    .run_cpu = audio_resample_run,
+    .run = audio_resample_run,
 };

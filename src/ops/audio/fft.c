@@ -101,8 +101,7 @@ static hr_status make_bluestein(hr_fft *f, hr_error *error)
         return HR_STATUS_OK;
     const size_t floats = (size_t)size * HR_FFT_POINT;
     float *work = hr_calloc(2 * floats, sizeof(*work), error);
-    if (!work)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(work);
     for (int64_t i = 0; i < n; i++) {
         unit_root(chirp + 2 * i, i * i % (2 * n), 2 * n);
         for (int64_t at = i; at<size; at += i> 0 && at == i ? size - 2 * i : size) {
@@ -164,8 +163,7 @@ hr_status hr__fft_create(hr_fft **out, int32_t n, hr_error *error)
                        "a Fourier transform has 1 .. %d samples, but %d are asked for",
                        HR_FFT_MAX_SIZE, n);
     hr_fft *f = hr_calloc(1, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     hr_status status = fft_init(f, n, error);
     if (status != HR_STATUS_OK)
         hr__fft_destroy(f);

@@ -16,19 +16,6 @@ typedef struct mel_args {
     const char *mel_formula;
 } mel_args;
 
-static const hr_arg_def mel_arg_defs[] = {
-    HR_ARG(mel_args, nfilter, INT, 0, "128", "Number of bands."),
-    HR_ARG(mel_args, sample_rate, FLOAT, 0, "44100.0", "Samples of the signal per second."),
-    HR_ARG(mel_args, freq_low, FLOAT, 0, "0.0", "Where the lowest band begins, in Hz."),
-    HR_ARG(mel_args, freq_high, FLOAT, 0, "0.0",
-           "Where the highest band ends, in Hz; 0: at half of the sample rate."),
-    HR_ARG(mel_args, normalize, BOOL, 0, "True", "Divide each band by half of its width in Hz."),
-    HR_ARG(mel_args, mel_formula, STRING, 0, "\"slaney\"",
-           "\"slaney\": linear below 1 kHz, logarithmic above. \"htk\": "
-           "2595 * log10(1 + f / 700).",
-           .choices = "slaney|htk"),
-    HR_ARG_END};
-
 static hr_status mel_check(const void *args, const hr_given *given, hr_error *error)
 {
     const mel_args *a = args;
@@ -107,8 +94,7 @@ static hr_status mel_local_create(const void *args, void *state, void **local, h
     const double width = (high - low) / ((double)a->nfilter + 1);
     (void)state;
     mel_local *m = hr_calloc(1, sizeof(*m), error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     m->edges = hr_calloc((size_t)a->nfilter + 2, sizeof(*m->edges), error);
     m->bands = hr_calloc((size_t)a->nfilter, sizeof(*m->bands), error);
     if (!m->edges || !m->bands) {
@@ -137,8 +123,7 @@ static hr_status make_bands(mel_local *m, const mel_args *a, int64_t bins, hr_er
     }
     hr_free(m->weights);
     m->weights = hr_calloc((size_t)count + 1, sizeof(*m->weights), error);
-    if (!m->weights)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m->weights);
     for (int32_t i = 0; i < a->nfilter; i++)
         find_weights(&m->bands[i], m->edges + i, step, a->normalize != 0,
                      m->weights + m->bands[i].at);
@@ -166,8 +151,7 @@ static hr_status leave_bands(hr_op_call *c, hr_mel_bank *bank, hr_error *error)
         HR_TRY(c->staging->constant(c->staging, m->weights, weights, &by, error));
     } else {
         char *copy = hr_arena_alloc(c->arena, size + weights + 1, error);
-        if (!copy)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(copy);
         bands = memcpy(copy, m->bands, size);
         by = memcpy(copy + size, m->weights, weights);
     }
@@ -188,8 +172,7 @@ static hr_status leave_bank(hr_op_call *c, int32_t axis, hr_error *error)
     if (m->bins != bins)
         HR_TRY(make_bands(m, a, bins, error));
     hr_mel_bank *bank = hr_arena_alloc(c->arena, sizeof(*bank), error);
-    if (!bank)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(bank);
     *bank = (hr_mel_bank){.outer = 1, .bins = bins, .columns = 1, .nfilter = a->nfilter};
     for (int32_t d = 0; d < shape->ndim; d++)
         *(d < axis ? &bank->outer : &bank->columns) *= d == axis ? 1 : shape->extent[d];
@@ -244,14 +227,13 @@ static void sum_spectrum(const hr_mel_bank *m, const float *in, float *out)
     }
 }
 
-static hr_status mel_one(hr_op_call *c, hr_error *error)
+static hr_status mel_run(hr_op_call *c, hr_error *error)
 {
     const hr_mel_bank *m = c->memo;
     if (m->outer == 0 || m->columns == 0)
         return HR_STATUS_OK;
     const float **rows = hr_arena_alloc(c->arena, ((size_t)m->bins + 1) * sizeof(*rows), error);
-    if (!rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(rows);
     for (int64_t i = 0; i < m->outer; i++) {
         const float *from = (const float *)c->in[0].data + i * m->bins * m->columns;
         float *to = (float *)c->out[0].data + i * m->nfilter * m->columns;
@@ -263,25 +245,27 @@ static hr_status mel_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status mel_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(mel_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_mel_filter_bank = {
     HR_OP_ABI,
     .name = "mel_filter_bank",
     .doc = "Sums the bins of spectra in overlapping triangular bands that are equally wide on the "
            "mel scale. The bins are the axis 'f' of the layout, or else the last axis but one.",
     .devices = "cpu|gpu",
-    .args = mel_arg_defs,
-    .args_size = sizeof(mel_args),
+    HR_ARGS(mel_args, HR_ARG(mel_args, nfilter, INT, 0, "128", "Number of bands."),
+            HR_ARG(mel_args, sample_rate, FLOAT, 0, "44100.0", "Samples of the signal per second."),
+            HR_ARG(mel_args, freq_low, FLOAT, 0, "0.0", "Where the lowest band begins, in Hz."),
+            HR_ARG(mel_args, freq_high, FLOAT, 0, "0.0",
+                   "Where the highest band ends, in Hz; 0: at half of the sample rate."),
+            HR_ARG(mel_args, normalize, BOOL, 0, "True",
+                   "Divide each band by half of its width in Hz."),
+            HR_ARG(mel_args, mel_formula, STRING, 0, "\"slaney\"",
+                   "\"slaney\": linear below 1 kHz, logarithmic above. \"htk\": 2595 * log10(1 + f "
+                   "/ 700).",
+                   .choices = "slaney|htk")),
     .in = HR_INPUTS({.name = "data"}),
     .check = mel_check,
     .local_create = mel_local_create,
     .local_destroy = mel_local_destroy,
     .infer = mel_infer,
-    .run_cpu = mel_run,
+    .run = mel_run,
 };

@@ -9,18 +9,6 @@
 #define MOST_COSINES (1 << 24)
 #define TILE 256 /* columns that are summed before the next ones */
 
-static const hr_arg_def mfcc_arg_defs[] = {
-    HR_ARG(mfcc_args, n_mfcc, INT, 0, "20",
-           "Number of coefficients; no more are made than the axis has elements."),
-    HR_ARG(mfcc_args, dct_type, INT, 0, "2", "Type of the cosine transform, 1 to 4."),
-    HR_ARG(mfcc_args, normalize, BOOL, 0, "False",
-           "Scale the transform so that it is orthonormal; not possible with type 1."),
-    HR_ARG(mfcc_args, axis, INT, 0, "0", "The axis that is transformed."),
-    HR_ARG(mfcc_args, lifter, FLOAT, HR_ARG_NONFINITE, "0.0",
-           "If it is not 0, coefficient k is multiplied by 1 + `lifter` / 2 * "
-           "sin(pi * (k + 1) / `lifter`)."),
-    HR_ARG_END};
-
 static hr_status mfcc_check(const void *args, const hr_given *given, hr_error *error)
 {
     const mfcc_args *a = args;
@@ -99,8 +87,7 @@ static hr_status tables_fit(tables *t, const mfcc_args *a, int32_t size, int32_t
         return HR_STATUS_OK;
     hr_free(t->cosines);
     t->cosines = hr_calloc(2 * n + (size_t)count + 1, sizeof(float), error);
-    if (!t->cosines)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(t->cosines);
     t->rows = t->cosines + n;
     t->lifters = t->rows + n;
     t->size = size;
@@ -130,8 +117,7 @@ static hr_status stage_tables(hr_op_call *c, hr_error *error)
     const int32_t count = (int32_t)c->out[0].shape.extent[a->axis];
     const void *cosines = NULL, *lifters = NULL;
     hr_mfcc *m = hr_arena_alloc(c->arena, sizeof(*m), error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(tables_fit(c->local, a, size, count, error));
     const tables *t = c->local;
     HR_TRY(c->staging->constant(c->staging, t->cosines,
@@ -207,7 +193,7 @@ static void transform_one(const hr_op_call *c, const tables *t, const float *con
             out[k] *= t->lifters[k];
 }
 
-static hr_status mfcc_one(hr_op_call *c, hr_error *error)
+static hr_status mfcc_run(hr_op_call *c, hr_error *error)
 {
     const mfcc_args *a = c->args;
     const int64_t size = c->in[0].shape.extent[a->axis], count = c->out[0].shape.extent[a->axis];
@@ -218,8 +204,7 @@ static hr_status mfcc_one(hr_op_call *c, hr_error *error)
     HR_TRY(tables_fit(c->local, a, (int32_t)size, (int32_t)count, error));
     const tables *t = c->local;
     const float **rows = hr_arena_alloc(c->arena, (size_t)size * sizeof(*rows), error);
-    if (!rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(rows);
     for (int64_t i = 0; columns == 1 && i < size; i++)
         rows[i] = t->cosines + i * count;
     for (int64_t i = 0; i < outer; i++) {
@@ -233,25 +218,26 @@ static hr_status mfcc_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status mfcc_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(mfcc_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_mfcc = {
     HR_OP_ABI,
     .name = "mfcc",
     .doc = "Mel-frequency cepstral coefficients: cosine transforms of mel spectra in decibels. No "
            "transform has the factor of 2 that SciPy's have.",
     .devices = "cpu|gpu",
-    .args = mfcc_arg_defs,
-    .args_size = sizeof(mfcc_args),
+    HR_ARGS(mfcc_args,
+            HR_ARG(mfcc_args, n_mfcc, INT, 0, "20",
+                   "Number of coefficients; no more are made than the axis has elements."),
+            HR_ARG(mfcc_args, dct_type, INT, 0, "2", "Type of the cosine transform, 1 to 4."),
+            HR_ARG(mfcc_args, normalize, BOOL, 0, "False",
+                   "Scale the transform so that it is orthonormal; not possible with type 1."),
+            HR_ARG(mfcc_args, axis, INT, 0, "0", "The axis that is transformed."),
+            HR_ARG(mfcc_args, lifter, FLOAT, HR_ARG_NONFINITE, "0.0",
+                   "If it is not 0, coefficient k is multiplied by 1 + `lifter` / 2 * sin(pi * (k "
+                   "+ 1) / `lifter`).")),
     .in = HR_INPUTS({.name = "data"}),
     .check = mfcc_check,
     .infer = mfcc_infer,
-    .run_cpu = mfcc_run,
+    .run = mfcc_run,
     .local_create = tables_create,
     .local_destroy = tables_destroy,
 };

@@ -9,18 +9,6 @@
 
 enum { LANES = 4 }; /* intervals that are summed side by side: a sum waits for the one before it */
 
-static const hr_arg_def nonsilent_arg_defs[] = {
-    HR_ARG(nonsilent_args, cutoff_db, FLOAT, 0, "-60.0",
-           "Power relative to `reference_power`, in dB, below which the signal is silent."),
-    HR_ARG(nonsilent_args, reference_power, FLOAT, HR_ARG_OPTIONAL, "0.0",
-           "The power that is 0 dB; by default the largest power of the sample."),
-    HR_ARG(nonsilent_args, reset_interval, INT, 0, "8192",
-           "Number of elements after which the moving sum of a FLOAT signal is computed anew, a "
-           "multiple of `window_length`; -1: never."),
-    HR_ARG(nonsilent_args, window_length, INT, 0, "2048",
-           "Number of elements whose mean power is compared."),
-    HR_ARG_END};
-
 static hr_status nonsilent_check(const void *args, const hr_given *given, hr_error *error)
 {
     const nonsilent_args *a = args;
@@ -94,8 +82,7 @@ static hr_status float_means(const hr_op_call *c, int64_t n, int64_t window, flo
     const int64_t intervals = HR_DIVIDE_UP(n, interval), room = intervals * interval;
     float *in = hr_arena_alloc(c->arena, (size_t)(room + window - 1) * sizeof(*in), error);
     *out = hr_arena_alloc(c->arena, (size_t)room * sizeof(**out), error);
-    if (!in || !*out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(in && *out);
     memset(in, 0, (size_t)(window - 1) * sizeof(*in));
     hr_convert(in + window - 1, HR_DTYPE_FLOAT, c->in[0].data, dtype, (size_t)n);
     memset(in + window - 1 + n, 0, (size_t)(room - n) * sizeof(*in));
@@ -121,8 +108,7 @@ static hr_status exact_means(const hr_op_call *c, int64_t n, int64_t window, flo
     const float factor = 1.0f / (float)window;
     int64_t sum = 0;
     float *means = *out = hr_arena_alloc(c->arena, (size_t)n * sizeof(*means), error);
-    if (!means)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(means);
     for (int64_t i = 0; i < n; i++) {
         sum += square_at(in, i) - (i >= window ? square_at(in, i - window) : 0);
         means[i] = (float)sum * factor;
@@ -141,7 +127,7 @@ static float largest(const float *means, int64_t n)
     return means[0] != means[0] ? means[0] : max;
 }
 
-static hr_status nonsilent_one(hr_op_call *c, hr_error *error)
+static hr_status nonsilent_run(hr_op_call *c, hr_error *error)
 {
     const nonsilent_args *a = c->args;
     const int64_t n = c->in[0].shape.extent[0], window = HR_MIN(a->window_length, n);
@@ -170,24 +156,25 @@ static hr_status nonsilent_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status nonsilent_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(nonsilent_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_nonsilent_region = {
     HR_OP_ABI,
     .name = "nonsilent_region",
     .doc = "Finds where a signal is not silent: the first element and the number of elements "
            "between leading and trailing silence. Both are 0 if all of it is silent.",
     .devices = "cpu|gpu",
-    .args = nonsilent_arg_defs,
-    .args_size = sizeof(nonsilent_args),
+    HR_ARGS(nonsilent_args,
+            HR_ARG(nonsilent_args, cutoff_db, FLOAT, 0, "-60.0",
+                   "Power relative to `reference_power`, in dB, below which the signal is silent."),
+            HR_ARG(nonsilent_args, reference_power, FLOAT, HR_ARG_OPTIONAL, "0.0",
+                   "The power that is 0 dB; by default the largest power of the sample."),
+            HR_ARG(nonsilent_args, reset_interval, INT, 0, "8192",
+                   "Number of elements after which the moving sum of a FLOAT signal is computed "
+                   "anew, a multiple of `window_length`; -1: never."),
+            HR_ARG(nonsilent_args, window_length, INT, 0, "2048",
+                   "Number of elements whose mean power is compared.")),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"begin"}, {"length"}),
     .check = nonsilent_check,
     .infer = nonsilent_infer,
-    .run_cpu = nonsilent_run,
+    .run = nonsilent_run,
 };

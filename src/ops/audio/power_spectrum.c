@@ -7,14 +7,6 @@ typedef struct power_args {
     int32_t nfft, axis, power;
 } power_args;
 
-static const hr_arg_def power_arg_defs[] = {
-    HR_ARG(power_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
-           "Samples of a transform; 0 or less: as many as the axis has, which is the default. A "
-           "longer signal is cut, a shorter one is followed by zeros."),
-    HR_ARG(power_args, axis, INT, 0, "-1",
-           "The axis that is transformed; a negative number means the last one."),
-    HR_ARG(power_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."), HR_ARG_END};
-
 static hr_status power_check(const void *args, const hr_given *given, hr_error *error)
 {
     const power_args *a = args;
@@ -65,8 +57,7 @@ static hr_status plan_fit(plan *p, int32_t size, hr_error *error)
     plan_clear(p);
     HR_TRY(hr__fft_create(&p->fft, size, error));
     p->ones = hr_calloc((size_t)size, sizeof(*p->ones), error);
-    if (!p->ones)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->ones);
     for (int32_t i = 0; i < size; i++)
         p->ones[i] = 1.0f;
     p->size = size;
@@ -81,8 +72,7 @@ static hr_status leave_plan(hr_op_call *c, int32_t axis, int32_t size, hr_error 
     plan *p = c->local;
     const void *tables;
     hr_power_spectrum *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     HR_TRY(plan_fit(p, size, error));
     HR_TRY(c->staging->constant(c->staging, p->fft->tables, p->fft->floats * sizeof(float), &tables,
                                 error));
@@ -161,7 +151,7 @@ static hr_status work_init(work *w, const hr_op_call *c, hr_error *error)
     return w->room && w->scratch && w->norms ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-static hr_status power_one(hr_op_call *c, hr_error *error)
+static hr_status power_run(hr_op_call *c, hr_error *error)
 {
     const power_args *a = c->args;
     const hr_shape *shape = &c->in[0].shape;
@@ -196,25 +186,23 @@ static hr_status power_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status power_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(power_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_power_spectrum = {
     HR_OP_ABI,
     .name = "power_spectrum",
     .doc = "The spectra of signals: the magnitudes of their Fourier transforms, or the squares of "
            "these, for frequencies from 0 to half of the sampling rate.",
     .devices = "cpu|gpu",
-    .args = power_arg_defs,
-    .args_size = sizeof(power_args),
+    HR_ARGS(power_args,
+            HR_ARG(power_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
+                   "Samples of a transform; 0 or less: as many as the axis has, which is the "
+                   "default. A longer signal is cut, a shorter one is followed by zeros."),
+            HR_ARG(power_args, axis, INT, 0, "-1",
+                   "The axis that is transformed; a negative number means the last one."),
+            HR_ARG(power_args, power, INT, 0, "2", "1: magnitudes; 2: their squares.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = power_check,
     .infer = power_infer,
-    .run_cpu = power_run,
+    .run = power_run,
     .local_create = plan_create,
     .local_destroy = plan_destroy,
 };

@@ -6,16 +6,6 @@
 
 enum { BLOCK = 1024 }; /* elements that are converted at once, so that they stay in the cache */
 
-static const hr_arg_def preemphasis_arg_defs[] = {
-    HR_ARG(preemphasis_args, preemph_coeff, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.97",
-           "The fraction of the previous element that is subtracted."),
-    HR_ARG(preemphasis_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
-    HR_ARG(preemphasis_args, border, STRING, 0, "\"clamp\"",
-           "What precedes the first element: \"clamp\": the first element itself; \"zero\": 0; "
-           "\"reflect\": the second element.",
-           .choices = "clamp|zero|reflect"),
-    HR_ARG_END};
-
 static bool is_number(hr_dtype dtype)
 {
     return hr_dtype_is_integer(dtype) || dtype == HR_DTYPE_FLOAT || dtype == HR_DTYPE_FLOAT64;
@@ -82,27 +72,25 @@ static void filter_blocks(const hr_tensor *in, hr_tensor *out, size_t n, float c
     }
 }
 
-static hr_status preemphasis_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status preemphasis_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const preemphasis_args *a = calls[i].args;
-        const hr_tensor *in = &calls[i].in[0];
-        hr_tensor *out = &calls[i].out[0];
-        const float coeff = a->preemph_coeff, *src = in->data;
-        size_t count;
-        if (!hr_shape_volume(&in->shape, &count))
-            return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
-        if (count == 0)
-            continue;
-        if (coeff == 0.0f) {
-            hr_convert(out->data, out->dtype, in->data, in->dtype, count);
-        } else if (in->dtype == HR_DTYPE_FLOAT && out->dtype == HR_DTYPE_FLOAT) {
-            int64_t first = preemphasis_before(a->border[0], 0, (int64_t)count);
-            *(float *)out->data = preemphasis_float(src[0], first < 0 ? 0.0f : src[first], coeff);
-            filter_floats(out->data, src, count, coeff);
-        } else {
-            filter_blocks(in, out, count, coeff, a->border[0]);
-        }
+    const preemphasis_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    const float coeff = a->preemph_coeff, *src = in->data;
+    size_t count;
+    if (!hr_shape_volume(&in->shape, &count))
+        return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
+    if (count == 0)
+        return HR_STATUS_OK;
+    if (coeff == 0.0f) {
+        hr_convert(out->data, out->dtype, in->data, in->dtype, count);
+    } else if (in->dtype == HR_DTYPE_FLOAT && out->dtype == HR_DTYPE_FLOAT) {
+        int64_t first = preemphasis_before(a->border[0], 0, (int64_t)count);
+        *(float *)out->data = preemphasis_float(src[0], first < 0 ? 0.0f : src[first], coeff);
+        filter_floats(out->data, src, count, coeff);
+    } else {
+        filter_blocks(in, out, count, coeff, a->border[0]);
     }
     return HR_STATUS_OK;
 }
@@ -113,10 +101,16 @@ const hr_op_def hr_op_preemphasis_filter = {
     .doc = "Raises high frequencies of a signal: out[i] = in[i] - `preemph_coeff` * in[i - 1]. The "
            "elements of a tensor with several dimensions are one signal, in the order of memory.",
     .devices = "cpu|gpu",
-    .args = preemphasis_arg_defs,
-    .args_size = sizeof(preemphasis_args),
+    HR_ARGS(preemphasis_args,
+            HR_ARG(preemphasis_args, preemph_coeff, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE,
+                   "0.97", "The fraction of the previous element that is subtracted."),
+            HR_ARG(preemphasis_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
+            HR_ARG(preemphasis_args, border, STRING, 0, "\"clamp\"",
+                   "What precedes the first element: \"clamp\": the first element itself; "
+                   "\"zero\": 0; \"reflect\": the second element.",
+                   .choices = "clamp|zero|reflect")),
     .in = HR_INPUTS({.name = "data"}),
     .check = preemphasis_check,
     .infer = preemphasis_infer,
-    .run_cpu = preemphasis_run,
+    .run = preemphasis_run,
 };

@@ -11,26 +11,6 @@ enum {
     LONG = 2048                /* ... unless they have so many bins */
 };
 
-static const hr_arg_def spectrogram_arg_defs[] = {
-    HR_ARG(hr_spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
-           "Samples of a transform, `window_length` by default. A shorter window is centred in it, "
-           "between zeros."),
-    HR_ARG(hr_spectrogram_args, window_length, INT, 0, "512", "Samples of a window."),
-    HR_ARG(hr_spectrogram_args, window_step, INT, 0, "256",
-           "Samples from the start of one window to that of the next."),
-    HR_ARG(
-        hr_spectrogram_args, window_fn, FLOATS, HR_ARG_OPTIONAL, NULL,
-        "Factors of the samples of a window, `window_length` of them; a Hann window by default."),
-    HR_ARG(hr_spectrogram_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."),
-    HR_ARG(hr_spectrogram_args, center_windows, BOOL, 0, "True",
-           "Centre window i at sample i * `window_step`, and extend the signal at both ends. "
-           "Otherwise it begins there, and all windows are within the signal."),
-    HR_ARG(hr_spectrogram_args, reflect_padding, BOOL, 0, "True",
-           "Extend the signal by mirroring it at its first and last sample. Otherwise by zeros."),
-    HR_ARG(hr_spectrogram_args, layout, LAYOUT, 0, "\"ft\"",
-           "\"ft\": frequency, time; \"tf\": time, frequency."),
-    HR_ARG_END};
-
 static int32_t transform_size(const hr_spectrogram_args *a)
 {
     return a->nfft == -1 ? a->window_length : a->nfft;
@@ -70,8 +50,7 @@ static hr_status spectrogram_create(const void *args, void **state, hr_error *er
 {
     const hr_spectrogram_args *a = args;
     hr_spectrogram_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     hr_status status = hr__fft_create(&s->fft, transform_size(a), error);
     if (status == HR_STATUS_OK)
         s->window = hr_calloc((size_t)a->window_length, sizeof(*s->window), error);
@@ -174,7 +153,7 @@ static void store(const work *w, int64_t first, int64_t count, float *out)
     }
 }
 
-static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
+static hr_status spectrogram_run(hr_op_call *c, hr_error *error)
 {
     const hr_spectrogram_args *a = c->args;
     const hr_spectrogram_state *s = c->state;
@@ -193,8 +172,7 @@ static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
     const int64_t stored = w.bins < LONG ? STORED : HR_FFT_LANES;
     const size_t norms = (size_t)(w.bins * stored);
     w.edges = hr_arena_alloc(c->arena, (edge + scratch + norms) * sizeof(float), error);
-    if (!w.edges)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(w.edges);
     w.scratch = w.edges + edge;
     w.norms = w.scratch + scratch;
     const int32_t first = spectrogram_padding(a, s->fft);
@@ -214,25 +192,36 @@ static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status spectrogram_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(spectrogram_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_spectrogram = {
     HR_OP_ABI,
     .name = "spectrogram",
     .doc = "The spectra of windows of a signal: the magnitudes of their Fourier transforms, or the "
            "squares of these.",
     .devices = "cpu|gpu",
-    .args = spectrogram_arg_defs,
-    .args_size = sizeof(hr_spectrogram_args),
+    HR_ARGS(
+        hr_spectrogram_args,
+        HR_ARG(hr_spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
+               "Samples of a transform, `window_length` by default. A shorter window is centred in "
+               "it, between zeros."),
+        HR_ARG(hr_spectrogram_args, window_length, INT, 0, "512", "Samples of a window."),
+        HR_ARG(hr_spectrogram_args, window_step, INT, 0, "256",
+               "Samples from the start of one window to that of the next."),
+        HR_ARG(hr_spectrogram_args, window_fn, FLOATS, HR_ARG_OPTIONAL, NULL,
+               "Factors of the samples of a window, `window_length` of them; a Hann window by "
+               "default."),
+        HR_ARG(hr_spectrogram_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."),
+        HR_ARG(hr_spectrogram_args, center_windows, BOOL, 0, "True",
+               "Centre window i at sample i * `window_step`, and extend the signal at both ends. "
+               "Otherwise it begins there, and all windows are within the signal."),
+        HR_ARG(
+            hr_spectrogram_args, reflect_padding, BOOL, 0, "True",
+            "Extend the signal by mirroring it at its first and last sample. Otherwise by zeros."),
+        HR_ARG(hr_spectrogram_args, layout, LAYOUT, 0, "\"ft\"",
+               "\"ft\": frequency, time; \"tf\": time, frequency.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = spectrogram_check,
     .create = spectrogram_create,
     .destroy = spectrogram_destroy,
     .infer = spectrogram_infer,
-    .run_cpu = spectrogram_run,
+    .run = spectrogram_run,
 };

@@ -10,15 +10,6 @@ enum {
     BLOCK = 2048 /* elements that stay in the cache between the steps */
 };
 
-static const hr_arg_def decibels_arg_defs[] = {
-    HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
-           "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
-    HR_ARG(hr_decibels_args, reference, FLOAT, 0, "0.0",
-           "The value that gives 0 dB; it must not be 0. Default: the largest value of the "
-           "sample."),
-    HR_ARG(hr_decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this."),
-    HR_ARG_END};
-
 static hr_status decibels_check(const void *args, const hr_given *given, hr_error *error)
 {
     if (((const hr_decibels_args *)args)->reference == 0 && hr_arg_given(given, "reference"))
@@ -58,26 +49,23 @@ static float largest(const float *v, size_t count)
     return most;
 }
 
-static hr_status decibels_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status decibels_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t s = 0; s < n; s++) {
-        const hr_decibels_args *a = calls[s].args;
-        const hr_decibels *m = calls[s].memo;
-        const float *in = calls[s].in[0].data;
-        float *out = calls[s].out[0].data;
-        size_t count, size;
-        if (!hr_shape_volume(&calls[s].in[0].shape, &count))
-            return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
-        const float inverse =
-            decibels_inverse(a->reference != 0 ? a->reference : largest(in, count));
-        for (; count > 0; count -= size, in += size, out += size) {
-            size = HR_MIN(count, (size_t)BLOCK);
-            for (size_t i = 0; i < size; i++)
-                out[i] = decibels_ratio(in[i], inverse, m->least);
-            calls[s].kernels->log_f32(out, out, size, HR_DECIBELS_BASE);
-            for (size_t i = 0; i < size; i++)
-                out[i] *= a->multiplier;
-        }
+    const hr_decibels_args *a = c->args;
+    const hr_decibels *m = c->memo;
+    const float *in = c->in[0].data;
+    float *out = c->out[0].data;
+    size_t count, size;
+    if (!hr_shape_volume(&c->in[0].shape, &count))
+        return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
+    const float inverse = decibels_inverse(a->reference != 0 ? a->reference : largest(in, count));
+    for (; count > 0; count -= size, in += size, out += size) {
+        size = HR_MIN(count, (size_t)BLOCK);
+        for (size_t i = 0; i < size; i++)
+            out[i] = decibels_ratio(in[i], inverse, m->least);
+        c->kernels->log_f32(out, out, size, HR_DECIBELS_BASE);
+        for (size_t i = 0; i < size; i++)
+            out[i] *= a->multiplier;
     }
     return HR_STATUS_OK;
 }
@@ -87,10 +75,16 @@ const hr_op_def hr_op_to_decibels = {
     .name = "to_decibels",
     .doc = "Converts powers or magnitudes to decibels: `multiplier` * log10(value / `reference`).",
     .devices = "cpu|gpu",
-    .args = decibels_arg_defs,
-    .args_size = sizeof(hr_decibels_args),
+    HR_ARGS(
+        hr_decibels_args,
+        HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
+               "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
+        HR_ARG(hr_decibels_args, reference, FLOAT, 0, "0.0",
+               "The value that gives 0 dB; it must not be 0. Default: the largest value of the "
+               "sample."),
+        HR_ARG(hr_decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = decibels_check,
     .infer = decibels_infer,
-    .run_cpu = decibels_run,
+    .run = decibels_run,
 };

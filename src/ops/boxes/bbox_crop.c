@@ -128,8 +128,7 @@ static hr_status read_boxes(search *s, int32_t input, hr_error *error)
     const float *in = s->c->in[input].data;
 
     s->boxes = hr_arena_alloc(s->c->arena, (size_t)s->count * sizeof(span), error);
-    if (!s->boxes)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->boxes);
     for (int64_t i = 0; i < s->count; i++, in += 2 * s->dims) {
         for (int32_t d = 0; d < s->dims; d++) {
             float low = in[s->first[d]], high = in[s->second[d]];
@@ -392,8 +391,7 @@ hr_status hr__bbox_crop_draw(const hr_bbox_crop_args *a, const hr_op_call *c, in
     *crop = (hr_bbox_crop){.dims = dims};
     crop->boxes = hr_arena_alloc(c->arena, (size_t)(s.count * 2 * dims) * sizeof(float), error);
     crop->index = hr_arena_alloc(c->arena, (size_t)s.count * sizeof(int32_t), error);
-    if (!crop->boxes || !crop->index)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(crop->boxes && crop->index);
     return find(&s, crop, error);
 }
 

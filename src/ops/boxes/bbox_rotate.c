@@ -15,35 +15,6 @@ typedef struct bbox_rotate_args {
     const char *bbox_layout, *mode, *shape_layout;
 } bbox_rotate_args;
 
-static const hr_arg_def bbox_rotate_arg_defs[] = {
-    HR_ARG(bbox_rotate_args, angle, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Angle in degrees, as for `rotate`."),
-    HR_ARG(bbox_rotate_args, input_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Shape of the image before the rotation, in the order of `shape_layout`."),
-    HR_ARG(bbox_rotate_args, bbox_layout, LAYOUT, 0, "\"xyXY\"",
-           "\"xyXY\": boxes are left, top, right, bottom. \"xyWH\": left, top, width, height."),
-    HR_ARG(bbox_rotate_args, bbox_normalized, BOOL, 0, "True",
-           "True: input coordinates are relative to the image, output coordinates to the "
-           "canvas. False: coordinates are in pixels."),
-    HR_ARG(bbox_rotate_args, keep_size, BOOL, 0, "False",
-           "The canvas has the size of the input image, as with the same argument of "
-           "`rotate`."),
-    HR_ARG(bbox_rotate_args, mode, STRING, 0, "\"expand\"",
-           "Size of the output boxes. \"expand\": large enough to contain the rotated box. "
-           "\"fixed\": the size of the input box. \"halfway\": the mean of these two. With "
-           "\"fixed\" and \"halfway\", width and height of the input box are swapped if the "
-           "rotation turns a wide box into a tall one, or the reverse.",
-           .choices = "expand|halfway|fixed"),
-    HR_ARG(bbox_rotate_args, remove_threshold, FLOAT, 0, "0.1",
-           "A box is removed if the fraction of its area that lies on the canvas is less than "
-           "this. At least 0, less than 1."),
-    HR_ARG(bbox_rotate_args, shape_layout, LAYOUT, 0, "\"HW\"",
-           "Order of the extents in `input_shape`; it must contain H and W."),
-    HR_ARG(bbox_rotate_args, size, FLOATS, HR_ARG_PER_SAMPLE, "[]",
-           "Height and width of the canvas, if `rotate` is given a size. Fractions are "
-           "truncated."),
-    HR_ARG_END};
-
 static hr_status bbox_rotate_check(const void *args, const hr_given *given, hr_error *error)
 {
     const bbox_rotate_args *a = args;
@@ -181,8 +152,7 @@ static hr_status bbox_rotate_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__rotation_make(&r, (double)a->angle, NULL, error));
     HR_TRY(canvas_make(a, &r, &on, error));
     kept *k = hr_arena_alloc(c->arena, sizeof(*k) + (size_t)n * 5 * sizeof(float), error);
-    if (!k)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(k);
     *k = (kept){0, (float *)(k + 1), (int32_t *)(k + 1) + 4 * n};
     for (int64_t i = 0; i < n; i++) {
         k->index[k->count] = (int32_t)i;
@@ -200,16 +170,13 @@ static hr_status bbox_rotate_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status bbox_rotate_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status bbox_rotate_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const kept *k = calls[i].memo;
-        memcpy(calls[i].out[0].data, k->boxes, (size_t)k->count * 4 * sizeof(float));
-        for (int64_t j = 0; calls[i].n_in > 1 && j < k->count; j++)
-            ((int32_t *)calls[i].out[1].data)[j] =
-                ((const int32_t *)calls[i].in[1].data)[k->index[j]];
-    }
+    const kept *k = c->memo;
+    memcpy(c->out[0].data, k->boxes, (size_t)k->count * 4 * sizeof(float));
+    for (int64_t j = 0; c->n_in > 1 && j < k->count; j++)
+        ((int32_t *)c->out[1].data)[j] = ((const int32_t *)c->in[1].data)[k->index[j]];
     return HR_STATUS_OK;
 }
 
@@ -222,18 +189,44 @@ static int32_t bbox_rotate_outputs(const void *args, int32_t n_in)
 const hr_op_def hr_op_bbox_rotate = {
     HR_OP_ABI,
     .name = "bbox_rotate",
-    .doc = "Moves boxes to their positions after `rotate` has rotated their image, and clips "
-           "them to the canvas. Boxes that are mostly outside the canvas are removed, together "
-           "with their labels.",
+    .doc = "Moves boxes to their positions after `rotate` has rotated their image, and clips them "
+           "to the canvas. Boxes that are mostly outside the canvas are removed, together with "
+           "their labels.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_ON_HOST,
-    .args = bbox_rotate_arg_defs,
-    .args_size = sizeof(bbox_rotate_args),
+    HR_ARGS(
+        bbox_rotate_args,
+        HR_ARG(bbox_rotate_args, angle, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+               "Angle in degrees, as for `rotate`."),
+        HR_ARG(bbox_rotate_args, input_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+               "Shape of the image before the rotation, in the order of `shape_layout`."),
+        HR_ARG(bbox_rotate_args, bbox_layout, LAYOUT, 0, "\"xyXY\"",
+               "\"xyXY\": boxes are left, top, right, bottom. \"xyWH\": left, top, width, height."),
+        HR_ARG(bbox_rotate_args, bbox_normalized, BOOL, 0, "True",
+               "True: input coordinates are relative to the image, output coordinates to the "
+               "canvas. False: coordinates are in pixels."),
+        HR_ARG(
+            bbox_rotate_args, keep_size, BOOL, 0, "False",
+            "The canvas has the size of the input image, as with the same argument of `rotate`."),
+        HR_ARG(bbox_rotate_args, mode, STRING, 0, "\"expand\"",
+               "Size of the output boxes. \"expand\": large enough to contain the rotated box. "
+               "\"fixed\": the size of the input box. \"halfway\": the mean of these two. With "
+               "\"fixed\" and \"halfway\", width and height of the input box are swapped if the "
+               "rotation turns a wide box into a tall one, or the reverse.",
+               .choices = "expand|halfway|fixed"),
+        HR_ARG(bbox_rotate_args, remove_threshold, FLOAT, 0, "0.1",
+               "A box is removed if the fraction of its area that lies on the canvas is less than "
+               "this. At least 0, less than 1."),
+        HR_ARG(bbox_rotate_args, shape_layout, LAYOUT, 0, "\"HW\"",
+               "Order of the extents in `input_shape`; it must contain H and W."),
+        HR_ARG(bbox_rotate_args, size, FLOATS, HR_ARG_PER_SAMPLE, "[]",
+               "Height and width of the canvas, if `rotate` is given a size. Fractions are "
+               "truncated.")),
     .in = HR_INPUTS({.name = "bboxes"}, {.name = "labels"}),
     .in_min = 1,
     .out = HR_OUTPUTS({"boxes"}, {"labels"}),
     .outputs = bbox_rotate_outputs,
     .check = bbox_rotate_check,
     .infer = bbox_rotate_infer,
-    .run_cpu = bbox_rotate_run,
+    .run = bbox_rotate_run,
 };

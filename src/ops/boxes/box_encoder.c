@@ -11,23 +11,6 @@ typedef struct box_encoder_args {
     int32_t offset;
 } box_encoder_args;
 
-static const hr_arg_def box_encoder_arg_defs[] = {
-    HR_ARG(box_encoder_args, anchors, FLOATS, HR_ARG_REQUIRED, NULL,
-           "The anchors: left, top, right and bottom of each."),
-    HR_ARG(box_encoder_args, criteria, FLOAT, 0, "0.5",
-           "A box is matched to an anchor if their intersection over union is greater than this.",
-           .min = 0, .max = 1),
-    HR_ARG(box_encoder_args, offset, BOOL, 0, "False",
-           "Return offsets from the anchors instead of boxes. Centre: ((box - anchor) / anchor "
-           "size - mean) / std. Size: (log(box size / anchor size) - mean) / std."),
-    HR_ARG(box_encoder_args, means, FLOATS, 0, "[0.0, 0.0, 0.0, 0.0]",
-           "Means of the offsets of x, y, width and height."),
-    HR_ARG(box_encoder_args, stds, FLOATS, 0, "[1.0, 1.0, 1.0, 1.0]",
-           "Standard deviations of the offsets of x, y, width and height; none may be 0."),
-    HR_ARG(box_encoder_args, scale, FLOAT, 0, "1.0",
-           "Boxes and anchors are multiplied by this before offsets are computed."),
-    HR_ARG_END};
-
 static hr_status box_encoder_check(const void *args, const hr_given *given, hr_error *error)
 {
     const box_encoder_args *a = args;
@@ -51,8 +34,7 @@ static hr_status box_encoder_create(const void *args, void **state, hr_error *er
     const size_t size = (size_t)a->anchors.n * sizeof(float);
     hr_box_encoder *m = hr_calloc(1, sizeof(*m) + size, error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     *m = (hr_box_encoder){.anchors = (const hr_box *)(m + 1),
                           .count = a->anchors.n / 4,
                           .offset = a->offset,
@@ -124,18 +106,14 @@ static void encode(const hr_box_encoder *m, const hr_box *boxes, const int32_t *
     }
 }
 
-static hr_status box_encoder_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status box_encoder_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const hr_box_encoder *m = c->state;
-        float *best = hr_arena_alloc(c->arena, 8 * (size_t)m->count, error);
-        if (!best)
-            return HR_STATUS_NO_MEMORY;
-        int32_t *of = (int32_t *)(best + m->count);
-        match(m, c->in[0].data, (int32_t)c->in[0].shape.extent[0], best, of);
-        encode(m, c->in[0].data, c->in[1].data, of, c->out[0].data, c->out[1].data);
-    }
+    const hr_box_encoder *m = c->state;
+    float *best = hr_arena_alloc(c->arena, 8 * (size_t)m->count, error);
+    HR_TRY_ALLOC(best);
+    int32_t *of = (int32_t *)(best + m->count);
+    match(m, c->in[0].data, (int32_t)c->in[0].shape.extent[0], best, of);
+    encode(m, c->in[0].data, c->in[1].data, of, c->out[0].data, c->out[1].data);
     return HR_STATUS_OK;
 }
 
@@ -146,13 +124,28 @@ const hr_op_def hr_op_box_encoder = {
            "detector does. Returns for each anchor the centre, width and height of its box, and "
            "the label; an anchor without a box gets its own numbers and label 0.",
     .devices = "cpu|gpu",
-    .args = box_encoder_arg_defs,
-    .args_size = sizeof(box_encoder_args),
+    HR_ARGS(
+        box_encoder_args,
+        HR_ARG(box_encoder_args, anchors, FLOATS, HR_ARG_REQUIRED, NULL,
+               "The anchors: left, top, right and bottom of each."),
+        HR_ARG(
+            box_encoder_args, criteria, FLOAT, 0, "0.5",
+            "A box is matched to an anchor if their intersection over union is greater than this.",
+            .min = 0, .max = 1),
+        HR_ARG(box_encoder_args, offset, BOOL, 0, "False",
+               "Return offsets from the anchors instead of boxes. Centre: ((box - anchor) / anchor "
+               "size - mean) / std. Size: (log(box size / anchor size) - mean) / std."),
+        HR_ARG(box_encoder_args, means, FLOATS, 0, "[0.0, 0.0, 0.0, 0.0]",
+               "Means of the offsets of x, y, width and height."),
+        HR_ARG(box_encoder_args, stds, FLOATS, 0, "[1.0, 1.0, 1.0, 1.0]",
+               "Standard deviations of the offsets of x, y, width and height; none may be 0."),
+        HR_ARG(box_encoder_args, scale, FLOAT, 0, "1.0",
+               "Boxes and anchors are multiplied by this before offsets are computed.")),
     .in = HR_INPUTS({.name = "boxes"}, {.name = "labels"}),
     .out = HR_OUTPUTS({"boxes"}, {"labels"}),
     .check = box_encoder_check,
     .create = box_encoder_create,
     .destroy = hr_free,
     .infer = box_encoder_infer,
-    .run_cpu = box_encoder_run,
+    .run = box_encoder_run,
 };

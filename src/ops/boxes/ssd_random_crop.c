@@ -10,12 +10,6 @@ typedef struct ssd_random_crop_args {
     int32_t num_attempts;
 } ssd_random_crop_args;
 
-static const hr_arg_def ssd_random_crop_arg_defs[] = {
-    HR_ARG(ssd_random_crop_args, num_attempts, INT, 0, "1",
-           "Number of windows to try with a threshold before another threshold is drawn. "
-           "Values below 1 count as 1."),
-    HR_ARG_END};
-
 /* What infer computes: the window in pixels, and the boxes in it. */
 typedef struct ssd_crop {
     hr_bbox_crop crop;
@@ -49,8 +43,7 @@ static hr_status ssd_random_crop_infer(hr_op_call *c, hr_error *error)
     ssd_crop *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     char text[128];
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     if (c->in[0].dtype != HR_DTYPE_UINT8 || (c->in[0].shape.ndim != 3 && c->in[0].shape.ndim != 2))
         return hr_fail(error, HR_STATUS_ERROR,
                        "the image has type %s and shape %s; it must be UINT8 with the layout HWC "
@@ -74,23 +67,19 @@ static hr_status ssd_random_crop_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status ssd_random_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status ssd_random_crop_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const ssd_crop *m = c->memo;
-        const hr_shape *shape = &c->in[0].shape;
-        const size_t channels = shape->ndim == 3 ? (size_t)shape->extent[2] : 1,
-                     row = (size_t)m->window.w * channels,
-                     stride = (size_t)shape->extent[1] * channels;
-        const uint8_t *from = (const uint8_t *)c->in[0].data + (size_t)m->window.y * stride +
-                              (size_t)m->window.x * channels;
-        for (int64_t y = 0; y < m->window.h; y++)
-            memcpy((uint8_t *)c->out[0].data + (size_t)y * row, from + (size_t)y * stride, row);
-        memcpy(c->out[1].data, m->crop.boxes, (size_t)m->crop.count * 4 * sizeof(float));
-        hr__bbox_crop_labels(&m->crop, &c->in[2], c->out[2].data);
-    }
+    const ssd_crop *m = c->memo;
+    const hr_shape *shape = &c->in[0].shape;
+    const size_t channels = shape->ndim == 3 ? (size_t)shape->extent[2] : 1,
+                 row = (size_t)m->window.w * channels, stride = (size_t)shape->extent[1] * channels;
+    const uint8_t *from = (const uint8_t *)c->in[0].data + (size_t)m->window.y * stride +
+                          (size_t)m->window.x * channels;
+    for (int64_t y = 0; y < m->window.h; y++)
+        memcpy((uint8_t *)c->out[0].data + (size_t)y * row, from + (size_t)y * stride, row);
+    memcpy(c->out[1].data, m->crop.boxes, (size_t)m->crop.count * 4 * sizeof(float));
+    hr__bbox_crop_labels(&m->crop, &c->in[2], c->out[2].data);
     return HR_STATUS_OK;
 }
 
@@ -98,17 +87,17 @@ const hr_op_def hr_op_ssd_random_crop = {
     HR_OP_ABI,
     .name = "ssd_random_crop",
     .doc = "Crops an image as the SSD detector does. The window has sides of 0.3 to 1.0 and a "
-           "ratio of 0.5 to 2.0 relative to the image. Its intersection over union with "
-           "every box must reach a threshold that is drawn from 0, 0.1, 0.3, 0.5, 0.7 and 0.9; "
-           "a further choice is the whole image. Returns the window, and the boxes (left, "
-           "top, right, bottom) in it with their labels. Use `random_bbox_crop` and `slice` "
-           "instead.",
+           "ratio of 0.5 to 2.0 relative to the image. Its intersection over union with every box "
+           "must reach a threshold that is drawn from 0, 0.1, 0.3, 0.5, 0.7 and 0.9; a further "
+           "choice is the whole image. Returns the window, and the boxes (left, top, right, "
+           "bottom) in it with their labels. Use `random_bbox_crop` and `slice` instead.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_DEPRECATED,
-    .args = ssd_random_crop_arg_defs,
-    .args_size = sizeof(ssd_random_crop_args),
+    HR_ARGS(ssd_random_crop_args, HR_ARG(ssd_random_crop_args, num_attempts, INT, 0, "1",
+                                         "Number of windows to try with a threshold before another "
+                                         "threshold is drawn. Values below 1 count as 1.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}, {.name = "boxes"}, {.name = "labels"}),
     .out = HR_OUTPUTS({"output"}, {"boxes"}, {"labels"}),
     .infer = ssd_random_crop_infer,
-    .run_cpu = ssd_random_crop_run,
+    .run = ssd_random_crop_run,
 };

@@ -44,20 +44,16 @@ hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program
     return hr__color_add(program, &step, maps, error);
 }
 
-static const hr_arg_def brightness_contrast_arg_defs[] = {
-    HR_BRIGHTNESS_ARG_DEFS, HR_CONTRAST_ARG_DEFS,
-    HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
-
 const hr_op_def hr_op_brightness_contrast = {
     HR_OP_ABI,
     .name = "brightness_contrast",
     .doc = "Changes brightness and contrast: brightness_shift * range + brightness * "
-           "(contrast_center + contrast * (x - contrast_center)). Range is the largest value "
-           "of the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
+           "(contrast_center + contrast * (x - contrast_center)). Range is the largest value of "
+           "the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = brightness_contrast_arg_defs,
-    .args_size = sizeof(hr_brightness_contrast_args),
+    HR_ARGS(hr_brightness_contrast_args, HR_BRIGHTNESS_ARG_DEFS, HR_CONTRAST_ARG_DEFS,
+            HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args)),
     .in = HR_INPUTS({.name = "data", .layouts = "FHWC|DHWC|HWC"}),
     .lower = hr__brightness_contrast_lower,
     .lower_rank = HR_LOWER_RANK_POINT,

@@ -12,20 +12,6 @@
 
 enum { LEVELS = HR_CLAHE_LEVELS, MOST_TILES = 1 << 20 };
 
-static const hr_arg_def clahe_arg_defs[] = {
-    HR_ARG(hr_clahe_args, tiles_x, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the width.",
-           .min = 1, .max = MOST_TILES),
-    HR_ARG(hr_clahe_args, tiles_y, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the height.",
-           .min = 1, .max = MOST_TILES),
-    HR_ARG(hr_clahe_args, clip_limit, FLOAT, HR_ARG_REQUIRED | HR_ARG_NONFINITE, NULL,
-           "Largest count of a value in a tile, relative to the mean count. What exceeds it is "
-           "spread over all values. 0 or less, infinite or not a number: no limit."),
-    HR_ARG(hr_clahe_args, luma_only, BOOL, 0, "True",
-           "For RGB: process the lightness of CIE L*a*b*. Otherwise each channel is processed by "
-           "itself."),
-    HR_ARG_ACCEPT(bins, INT, "256", "Accepted: there is a bin for each of the 256 values."),
-    HR_ARG_END};
-
 static hr_status clahe_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_clahe_args *a = args;
@@ -59,8 +45,7 @@ static hr_status clahe_create(const void *args, void **state, hr_error *error)
     hr_lab_tables *t = hr_calloc(1, sizeof(*t), error);
 
     (void)args;
-    if (!t)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(t);
     for (int32_t i = 0; i < 256; i++) {
         double lightness = (double)i * 100.0 / 255.0, f = (lightness + 16.0) / 116.0;
         double y = i <= 20 ? lightness * 27.0 / 24389.0 : f * f * f;
@@ -242,8 +227,7 @@ static hr_status clahe_one(const hr_op_call *c, hr_error *error)
     }
     for (int32_t i = 0; i < 6; i++) {
         planes[i] = hr_arena_alloc(c->arena, pixels + 64, error); /* padded, for kernels */
-        if (!planes[i])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(planes[i]);
     }
     if (((const hr_clahe_args *)c->args)->luma_only) {
         c->kernels->lab_of_rgb(c->state, src, planes[0], planes[1], planes[2], pixels);
@@ -282,15 +266,12 @@ static hr_status clahe_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status clahe_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status clahe_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_arena_mark mark = hr_arena_save(calls[i].arena);
-        hr_status status = clahe_one(&calls[i], error);
-        hr_arena_restore(calls[i].arena, mark);
-        HR_TRY(status);
-    }
-    return HR_STATUS_OK;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status = clahe_one(c, error);
+    hr_arena_restore(c->arena, mark);
+    return status;
 }
 
 const hr_op_def hr_op_clahe = {
@@ -299,12 +280,23 @@ const hr_op_def hr_op_clahe = {
     .doc = "Equalises the histograms of tiles with limited contrast and blends the results of "
            "neighbouring tiles (CLAHE). The input is UINT8, with one channel or RGB.",
     .devices = "cpu|gpu",
-    .args = clahe_arg_defs,
-    .args_size = sizeof(hr_clahe_args),
+    HR_ARGS(
+        hr_clahe_args,
+        HR_ARG(hr_clahe_args, tiles_x, INT, HR_ARG_REQUIRED, NULL,
+               "Number of tiles along the width.", .min = 1, .max = MOST_TILES),
+        HR_ARG(hr_clahe_args, tiles_y, INT, HR_ARG_REQUIRED, NULL,
+               "Number of tiles along the height.", .min = 1, .max = MOST_TILES),
+        HR_ARG(hr_clahe_args, clip_limit, FLOAT, HR_ARG_REQUIRED | HR_ARG_NONFINITE, NULL,
+               "Largest count of a value in a tile, relative to the mean count. What exceeds it is "
+               "spread over all values. 0 or less, infinite or not a number: no limit."),
+        HR_ARG(hr_clahe_args, luma_only, BOOL, 0, "True",
+               "For RGB: process the lightness of CIE L*a*b*. Otherwise each channel is processed "
+               "by itself."),
+        HR_ARG_ACCEPT(bins, INT, "256", "Accepted: there is a bin for each of the 256 values.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .check = clahe_check,
     .create = clahe_create,
     .destroy = clahe_destroy,
     .infer = clahe_infer,
-    .run_cpu = clahe_run,
+    .run = clahe_run,
 };

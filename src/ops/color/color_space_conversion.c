@@ -7,13 +7,6 @@ typedef struct color_space_args {
     int32_t image_type, output_type;
 } color_space_args;
 
-static const hr_arg_def color_space_arg_defs[] = {
-    HR_ARG(color_space_args, image_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
-           "Colour space of the input: RGB, BGR, GRAY or YCbCr."),
-    HR_ARG(color_space_args, output_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
-           "Colour space of the output: RGB, BGR, GRAY or YCbCr, other than that of the input."),
-    HR_ARG_END};
-
 static hr_status color_space_check(const void *args, const hr_given *given, hr_error *error)
 {
     const color_space_args *a = args;
@@ -99,8 +92,13 @@ const hr_op_def hr_op_color_space_conversion = {
     .doc = "Converts between RGB, BGR, GRAY and YCbCr (BT.601, studio range). The input is UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = color_space_arg_defs,
-    .args_size = sizeof(color_space_args),
+    HR_ARGS(
+        color_space_args,
+        HR_ARG(color_space_args, image_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
+               "Colour space of the input: RGB, BGR, GRAY or YCbCr."),
+        HR_ARG(
+            color_space_args, output_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
+            "Colour space of the output: RGB, BGR, GRAY or YCbCr, other than that of the input.")),
     .in = HR_INPUTS({.name = "data", .layouts = "FDHWC|FHWC|DHWC|HWC"}),
     .check = color_space_check,
     .lower = color_space_lower,

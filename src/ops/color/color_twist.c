@@ -65,17 +65,6 @@ hr_status hr__color_twist_lower(hr_op_call *c, hr_image_program *program, hr_err
     return hr__color_add(program, &step, matrices, error);
 }
 
-static const hr_arg_def color_twist_arg_defs[] = {
-    HR_HUE_ARG_DEF,
-    HR_SATURATION_ARG_DEF,
-    HR_ARG(hr_color_twist_args, brightness, FLOATS, HR_COLOR_FLAGS, "1.0",
-           "Factor: 0 gives black."),
-    HR_ARG(hr_color_twist_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",
-           "Factor of the distance from 128, or from 0.5 for floats: 0 gives a grey image."),
-    HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
-    HR_TWIST_IMAGE_TYPE_ARG_DEF,
-    HR_ARG_END};
-
 const hr_op_def hr_op_color_twist = {
     HR_OP_ABI,
     .name = "color_twist",
@@ -83,8 +72,13 @@ const hr_op_def hr_op_color_twist = {
            "INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = color_twist_arg_defs,
-    .args_size = sizeof(hr_color_twist_args),
+    HR_ARGS(
+        hr_color_twist_args, HR_HUE_ARG_DEF, HR_SATURATION_ARG_DEF,
+        HR_ARG(hr_color_twist_args, brightness, FLOATS, HR_COLOR_FLAGS, "1.0",
+               "Factor: 0 gives black."),
+        HR_ARG(hr_color_twist_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",
+               "Factor of the distance from 128, or from 0.5 for floats: 0 gives a grey image."),
+        HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args), HR_TWIST_IMAGE_TYPE_ARG_DEF),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC|DHWC"}),
     .lower = hr__color_twist_lower,
     .lower_rank = HR_LOWER_RANK_POINT,

@@ -14,20 +14,6 @@ typedef struct debayer_args {
     hr_ints blue_position;
 } debayer_args;
 
-static const hr_arg_def debayer_arg_defs[] = {
-    HR_ARG(debayer_args, algorithm, STRING, 0, "\"bilinear_ocv\"",
-           "\"bilinear_ocv\": the mean of the nearest pixels of a colour. \"edgeaware_ocv\": the "
-           "same, but green is the mean of the two neighbours that differ less. \"vng_ocv\": a "
-           "variable number of gradients, for UINT8; images with fewer than 8 rows or columns "
-           "are processed as with \"bilinear_ocv\". \"gray_ocv\": bilinear, as one grey channel. "
-           "\"default_npp\", on a GPU only, means \"bilinear_ocv\"."),
-    HR_ARG(debayer_args, blue_position, INTS,
-           HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "The Bayer pattern: row and column, 0 or 1, of the blue pixel in the 2 x 2 pixels that "
-           "begin at row 1 and column 1 of the image. [0, 0] is BGGR, [0, 1] GBRG, [1, 0] GRBG, "
-           "[1, 1] RGGB, in OpenCV's terms. One number stands for both."),
-    HR_ARG_END};
-
 #define ON_DEVICE "default_npp"
 static const char *const algorithms[] = {"bilinear_ocv", "edgeaware_ocv", "gray_ocv", "vng_ocv"};
 enum { ALGORITHM_VNG = HR_DEBAYER_KIND_COUNT, ALGORITHM_COUNT };
@@ -89,8 +75,7 @@ static hr_status read_starts(const hr_op_call *c, hr_debayer *m, const hr_data_a
     int32_t count = HR_MAX(list.frames, 1);
     uint8_t *start = hr_arena_alloc(c->arena, (size_t)count, error);
 
-    if (!start)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(start);
     HR_TRY(hr__frame_count_check("blue_position", list.frames, axes, m->frames, error));
     for (int32_t i = 0; i < count; i++) {
         const hr_ints at = hr__frame_ints(list, i);
@@ -114,8 +99,7 @@ static hr_status debayer_infer(hr_op_call *c, hr_error *error)
     hr_debayer *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     hr_data_axes axes;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     if (!c->staging && hr__same_word(a->algorithm, ON_DEVICE))
         return hr_fail(error, HR_STATUS_ERROR,
                        ON_DEVICE " algorithm is not supported on CPU. Use bilinear_ocv instead");
@@ -272,8 +256,7 @@ static hr_status make_vng(image *p, hr_arena *arena, hr_error *error)
     uint8_t *halves = hr_arena_alloc(arena, 6 * length, error);
 
     p->line = hr_arena_alloc(arena, p->width + 2 * HR_VNG_REACH, error);
-    if (!v || !at || !halves || !p->line)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(v && at && halves && p->line);
     memset(at, 0, HR_VNG_LINES * HR_VNG_ARRAYS * length * sizeof(*at));
     *v = (hr_vng){.n = p->width, .green = p->planes[1], .other = p->planes[2]};
     at += 16;
@@ -298,12 +281,10 @@ static hr_status make_scratch(image *p, bool vng, hr_arena *arena, hr_error *err
 
     for (int32_t i = 0; i < 3; i++) {
         p->planes[i] = hr_arena_alloc(arena, bytes, error);
-        if (!p->planes[i])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(p->planes[i]);
     }
     p->mask = hr_arena_alloc(arena, bytes, error);
-    if (!p->mask)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->mask);
     for (size_t i = 0; i < bytes; i++)
         p->mask[i] = i / p->size % 2 != 0 ? 0xff : 0;
     return vng ? make_vng(p, arena, error) : HR_STATUS_OK;
@@ -335,31 +316,37 @@ static hr_status debayer_one(const hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status debayer_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status debayer_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_arena_mark mark = hr_arena_save(calls[i].arena);
-        hr_status status = debayer_one(&calls[i], error);
-        hr_arena_restore(calls[i].arena, mark);
-        HR_TRY(status);
-    }
-    return HR_STATUS_OK;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status = debayer_one(c, error);
+    hr_arena_restore(c->arena, mark);
+    return status;
 }
-
-static const char *const debayer_aliases[] = {"experimental.debayer", NULL};
 
 const hr_op_def hr_op_debayer = {
     HR_OP_ABI,
     .name = "debayer",
     .doc = "Makes colour images from the values of a sensor with a Bayer filter, as OpenCV does. "
            "The input is UINT8 or UINT16, with one channel and even height and width.",
-    .aliases = debayer_aliases,
+    .aliases = HR_NAMES("experimental.debayer"),
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = debayer_arg_defs,
-    .args_size = sizeof(debayer_args),
+    HR_ARGS(
+        debayer_args,
+        HR_ARG(debayer_args, algorithm, STRING, 0, "\"bilinear_ocv\"",
+               "\"bilinear_ocv\": the mean of the nearest pixels of a colour. \"edgeaware_ocv\": "
+               "the same, but green is the mean of the two neighbours that differ less. "
+               "\"vng_ocv\": a variable number of gradients, for UINT8; images with fewer than 8 "
+               "rows or columns are processed as with \"bilinear_ocv\". \"gray_ocv\": bilinear, as "
+               "one grey channel. \"default_npp\", on a GPU only, means \"bilinear_ocv\"."),
+        HR_ARG(debayer_args, blue_position, INTS,
+               HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+               "The Bayer pattern: row and column, 0 or 1, of the blue pixel in the 2 x 2 pixels "
+               "that begin at row 1 and column 1 of the image. [0, 0] is BGGR, [0, 1] GBRG, [1, 0] "
+               "GRBG, [1, 1] RGGB, in OpenCV's terms. One number stands for both.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HW|HWC|FHW|FHWC"}),
     .check = debayer_check,
     .infer = debayer_infer,
-    .run_cpu = debayer_run,
+    .run = debayer_run,
 };

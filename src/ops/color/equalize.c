@@ -20,8 +20,7 @@ static hr_status equalize_infer(hr_op_call *c, hr_error *error)
     hr_layout layout;
     size_t volume;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(
         hr_layout_match("HW|HWC|CHW|FHW|FHWC|FCHW", &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8)
@@ -115,8 +114,7 @@ static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint
     hr_arena_mark mark = hr_arena_save(c->arena);
     uint8_t *plane = hr_arena_alloc(c->arena, pixels, error);
 
-    if (!plane)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plane);
     for (size_t k = 0; k < channels; k++) {
         for (size_t i = 0; i < pixels; i++)
             plane[i] = src[i * channels + k];
@@ -128,7 +126,7 @@ static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint
     return HR_STATUS_OK;
 }
 
-static hr_status equalize_one(hr_op_call *c, hr_error *error)
+static hr_status equalize_run(hr_op_call *c, hr_error *error)
 {
     const hr_equalize *m = c->memo;
     const uint8_t *src = c->in[0].data;
@@ -144,25 +142,14 @@ static hr_status equalize_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status equalize_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(equalize_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
-static const hr_arg_def equalize_arg_defs[] = {HR_ARG_END};
-static const char *const equalize_aliases[] = {"experimental.equalize", NULL};
-
 const hr_op_def hr_op_equalize = {
     HR_OP_ABI,
     .name = "equalize",
     .doc = "Equalises the histogram of every channel of every image. The input is UINT8.",
-    .aliases = equalize_aliases,
+    .aliases = HR_NAMES("experimental.equalize"),
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = equalize_arg_defs,
     .in = HR_INPUTS({.name = "data", .layouts = "HW|HWC|CHW|FHW|FHWC|FCHW"}),
     .infer = equalize_infer,
-    .run_cpu = equalize_run,
+    .run = equalize_run,
 };

@@ -3,19 +3,15 @@
 /* hue: color_twist with one of its arguments. */
 #include "ops/color/color_twist.h"
 
-static const hr_arg_def hue_arg_defs[] = {HR_HUE_ARG_DEF,
-                                          HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
-                                          HR_TWIST_IMAGE_TYPE_ARG_DEF, HR_ARG_END};
-
 const hr_op_def hr_op_hue = {
     HR_OP_ABI,
     .name = "hue",
-    .doc = "Rotates the hues of RGB images by an angle. Types are UINT8, INT16, INT32, "
-           "FLOAT16 and FLOAT.",
+    .doc = "Rotates the hues of RGB images by an angle. Types are UINT8, INT16, INT32, FLOAT16 and "
+           "FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = hue_arg_defs,
-    .args_size = sizeof(hr_color_twist_args),
+    HR_ARGS(hr_color_twist_args, HR_HUE_ARG_DEF, HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
+            HR_TWIST_IMAGE_TYPE_ARG_DEF),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC|DHWC"}),
     .lower = hr__color_twist_lower,
     .lower_rank = HR_LOWER_RANK_POINT,

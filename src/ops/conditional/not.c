@@ -3,17 +3,13 @@
 /* _conditional.not_: the logical `not` of a scalar. */
 #include "ops/conditional/condition.h"
 
-static hr_status not_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status not_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        bool truth;
-        HR_TRY(hr_condition_get(&calls[i].in[0], "not", "", false, &truth, error));
-        *(bool *)calls[i].out[0].data = !truth;
-    }
+    bool truth;
+    HR_TRY(hr_condition_get(&c->in[0], "not", "", false, &truth, error));
+    *(bool *)c->out[0].data = !truth;
     return HR_STATUS_OK;
 }
-
-static const hr_arg_def not_arg_defs[] = {HR_ARG_END};
 
 const hr_op_def hr_op_not = {
     HR_OP_ABI,
@@ -21,9 +17,8 @@ const hr_op_def hr_op_not = {
     .doc = "Returns whether a scalar is 0.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
-    .args = not_arg_defs,
     .in = HR_INPUTS({.name = "condition"}),
     .out = HR_OUTPUTS({"truth"}),
     .infer = hr_condition_infer,
-    .run_cpu = not_run,
+    .run = not_run,
 };

@@ -8,19 +8,6 @@ typedef struct audio_args {
     float sample_rate, quality;
 } audio_args;
 
-static const hr_arg_def audio_arg_defs[] = {
-    HR_ARG(audio_args, downmix, BOOL, 0, "False",
-           "Mix the channels to one, their mean; the output is then 1-D."),
-    HR_ARG(audio_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: INT16, INT32 or FLOAT. Integers use the full range of their type, "
-           "and FLOAT the range from -1 to 1."),
-    HR_ARG(audio_args, quality, FLOAT, 0, "50.0",
-           "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
-           .min = 0, .max = 100),
-    HR_ARG(audio_args, sample_rate, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Sampling rate of the output in Hz; 0: that of the file.", .min = 0, .max = 1e9),
-    HR_ARG_END};
-
 static hr_sound_options options_of(const hr_op_call *c)
 {
     const audio_args *a = c->args;
@@ -47,8 +34,7 @@ static void audio_destroy(void *state)
 static hr_status audio_create(const void *args, void **state, hr_error *error)
 {
     hr_resampler *r = hr_calloc(1, sizeof(*r), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     *state = r;
     hr_status status = hr__resampler_init(r, (double)((const audio_args *)args)->quality, error);
     if (status != HR_STATUS_OK)
@@ -61,8 +47,7 @@ static hr_status audio_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
     const hr_sound_options options = options_of(c);
     hr_sound *sound = hr_arena_alloc(c->arena, sizeof(*sound), error);
-    if (!sound)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(sound);
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
         return hr_fail(
             error, HR_STATUS_ERROR,
@@ -75,19 +60,15 @@ static hr_status audio_infer(hr_op_call *c, hr_error *error)
     return hr__sound_describe(sound, &options, &c->out[0], error);
 }
 
-static hr_status audio_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status audio_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_sound *sound = calls[i].memo;
-        const hr_sound_options options = options_of(&calls[i]);
-        hr_tensor *out = calls[i].out;
-        HR_TRY(hr__sound_run(sound, &options, out, calls[i].arena, error));
-        *(float *)out[1].data = options.rate > 0 ? options.rate : (float)sound->audio.rate;
-    }
+    const hr_sound *sound = c->memo;
+    const hr_sound_options options = options_of(c);
+    hr_tensor *out = c->out;
+    HR_TRY(hr__sound_run(sound, &options, out, c->arena, error));
+    *(float *)out[1].data = options.rate > 0 ? options.rate : (float)sound->audio.rate;
     return HR_STATUS_OK;
 }
-
-static const char *const audio_aliases[] = {"audio_decoder", NULL};
 
 const hr_op_def hr_op_decoders_audio = {
     HR_OP_ABI,
@@ -96,10 +77,20 @@ const hr_op_def hr_op_decoders_audio = {
            "with integers of up to 32 bits, floats, mu-law, A-law or ADPCM; FLAC, Vorbis, Opus and "
            "MP3. The outputs are the samples, of shape (frames, channels), and the sampling rate "
            "in Hz. A truncated WAV file gives the samples that it has.",
-    .aliases = audio_aliases,
+    .aliases = HR_NAMES("audio_decoder"),
     .devices = "cpu",
-    .args = audio_arg_defs,
-    .args_size = sizeof(audio_args),
+    HR_ARGS(
+        audio_args,
+        HR_ARG(audio_args, downmix, BOOL, 0, "False",
+               "Mix the channels to one, their mean; the output is then 1-D."),
+        HR_ARG(audio_args, dtype, DTYPE, 0, "FLOAT",
+               "Type of the output: INT16, INT32 or FLOAT. Integers use the full range of their "
+               "type, and FLOAT the range from -1 to 1."),
+        HR_ARG(audio_args, quality, FLOAT, 0, "50.0",
+               "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
+               .min = 0, .max = 100),
+        HR_ARG(audio_args, sample_rate, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+               "Sampling rate of the output in Hz; 0: that of the file.", .min = 0, .max = 1e9)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"audio"}, {"sample_rate"}),
     .check = audio_check,
@@ -108,5 +99,5 @@ const hr_op_def hr_op_decoders_audio = {
     .local_create = hr__sound_local_create,
     .local_destroy = hr__sound_local_destroy,
     .infer = audio_infer,
-    .run_cpu = audio_run,
+    .run = audio_run,
 };

@@ -35,8 +35,7 @@ hr_status hr__clip_local_create(const void *args, void *state, void **local, hr_
     clip_local *l = hr_calloc(1, sizeof(*l), error);
     (void)args;
     (void)state;
-    if (!l)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(l);
     hr_status status = hr_video_decoder_create(&l->decoder, error);
     if (status != HR_STATUS_OK)
         hr_free(l);
@@ -94,8 +93,7 @@ hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_f
 {
     const hr_tensor *in = &c->in[0];
     sample *s = hr_arena_alloc(c->arena, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
         return hr_fail(
             error, HR_STATUS_ERROR,
@@ -116,23 +114,20 @@ hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_f
     return HR_STATUS_OK;
 }
 
-hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__clip_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        sample *s = calls[i].memo;
-        clip_local *l = calls[i].local;
-        if (s->done)
-            continue;
-        if (s->turn != l->turn) { /* the worker had another sample in between */
-            HR_TRY(open_sample(&calls[i], s, error));
-            HR_TRY(hr_video_frames_begin(l->decoder, &s->request, error));
-        }
-        HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
-        if (s->request.damaged > 0)
-            HR_TRY(
-                hr_task_warn(calls[i].task, error,
-                             "%d of %d frames are damaged; the decoder concealed the missing parts",
-                             s->request.damaged, s->request.count));
+    sample *s = c->memo;
+    clip_local *l = c->local;
+    if (s->done)
+        return HR_STATUS_OK;
+    if (s->turn != l->turn) { /* the worker had another sample in between */
+        HR_TRY(open_sample(c, s, error));
+        HR_TRY(hr_video_frames_begin(l->decoder, &s->request, error));
     }
+    HR_TRY(hr_video_frames_finish(l->decoder, &s->request, c->out[0].data, error));
+    if (s->request.damaged > 0)
+        HR_TRY(hr_task_warn(c->task, error,
+                            "%d of %d frames are damaged; the decoder concealed the missing parts",
+                            s->request.damaged, s->request.count));
     return HR_STATUS_OK;
 }

@@ -21,6 +21,6 @@ typedef hr_status (*hr_clip_select_fn)(const hr_op_call *c, int32_t frames, hr_v
 hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_fn select,
                          hr_error *error);
 /* Decodes the frames. */
-hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__clip_run(hr_op_call *c, hr_error *error);
 
 #endif

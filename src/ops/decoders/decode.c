@@ -73,8 +73,7 @@ static hr_status open_image(hr_op_call *c, const hr_decode_args *args, probe_fn 
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
     hr_decode_image *image = hr_arena_alloc(c->arena, sizeof(*image), error);
-    if (!image)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(image);
     *image = (hr_decode_image){.bytes = in->data,
                                .size = (size_t)in->shape.extent[0],
                                .type = (hr_image_type)args->output_type,

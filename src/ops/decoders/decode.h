@@ -91,10 +91,10 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_i
 typedef hr_status (*hr_decode_window_fn)(const hr_op_call *c, const hr_decode_image *image,
                                          hr_window *window, hr_error *error);
 /* Starts a program with the window. With `all_pages`, HR_STATUS_NOT_FUSABLE: the operator's `infer`
- * and `run_cpu` are then the other two. */
+ * and `run` are then the other two. */
 hr_status hr__decode_lower(hr_op_call *c, hr_decode_window_fn window, hr_image_program *program,
                            hr_error *error);
 hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *error);
-hr_status hr__pages_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__pages_run(hr_op_call *c, hr_error *error);
 
 #endif

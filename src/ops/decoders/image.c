@@ -7,15 +7,6 @@ typedef struct image_args {
     hr_decode_args decode;
 } image_args;
 
-static const hr_arg_def image_arg_defs[] = {
-    HR_DECODE_ARG_DEFS(image_args, decode),
-    HR_ARG_ACCEPT(cache_size, INT, "0", "No effect: decoded images are not cached."),
-    HR_ARG_ACCEPT(cache_threshold, INT, "0", "No effect: decoded images are not cached."),
-    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "No effect: decoded images are not cached."),
-    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "No effect: decoded images are not cached."),
-    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded images are not cached."),
-    HR_ARG_END};
-
 static hr_status image_window(const hr_op_call *c, const hr_decode_image *image, hr_window *window,
                               hr_error *error)
 {
@@ -35,28 +26,27 @@ static hr_status image_infer(hr_op_call *c, hr_error *error)
     return hr__pages_infer(c, image_window, error);
 }
 
-static const char *const image_aliases[] = {"image_decoder",
-                                            "ops:HostDecoder",
-                                            "ops:ImageDecoder",
-                                            "ops:nvJPEGDecoder",
-                                            "experimental.decoders.image",
-                                            NULL};
-
 const hr_op_def hr_op_decoders_image = {
     HR_OP_ABI,
     .name = "decoders.image",
-    .doc = "Decodes images. The input is the bytes of one file per sample (1-D, UINT8): JPEG, "
-           "JPEG 2000, PNG, TIFF, BMP, PNM or WebP, recognised by content. The output is HWC. A "
-           "file that cannot be decoded raises an error, or its sample is replaced or skipped, as "
-           "the pipeline argument `on_error` says.",
-    .aliases = image_aliases,
+    .doc = "Decodes images. The input is the bytes of one file per sample (1-D, UINT8): JPEG, JPEG "
+           "2000, PNG, TIFF, BMP, PNM or WebP, recognised by content. The output is HWC. A file "
+           "that cannot be decoded raises an error, or its sample is replaced or skipped, as the "
+           "pipeline argument `on_error` says.",
+    .aliases = HR_NAMES("image_decoder", "ops:HostDecoder", "ops:ImageDecoder", "ops:nvJPEGDecoder",
+                        "experimental.decoders.image"),
     .devices = "cpu|mixed",
-    .args = image_arg_defs,
-    .args_size = sizeof(image_args),
+    HR_ARGS(
+        image_args, HR_DECODE_ARG_DEFS(image_args, decode),
+        HR_ARG_ACCEPT(cache_size, INT, "0", "No effect: decoded images are not cached."),
+        HR_ARG_ACCEPT(cache_threshold, INT, "0", "No effect: decoded images are not cached."),
+        HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "No effect: decoded images are not cached."),
+        HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "No effect: decoded images are not cached."),
+        HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded images are not cached.")),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"image"}),
     .infer = image_infer,
-    .run_cpu = hr__pages_run,
+    .run = hr__pages_run,
     .lower = image_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

@@ -9,10 +9,6 @@ typedef struct image_crop_args {
     hr_crop_args crop;
 } image_crop_args;
 
-static const hr_arg_def image_crop_arg_defs[] = {HR_DECODE_ARG_DEFS(image_crop_args, decode),
-                                                 HR_CROP_ARG_DEFS(image_crop_args, crop),
-                                                 HR_ARG_END};
-
 static hr_status image_crop_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
@@ -48,13 +44,6 @@ static hr_status image_crop_infer(hr_op_call *c, hr_error *error)
     return hr__pages_infer(c, image_crop_window, error);
 }
 
-static const char *const image_crop_aliases[] = {"image_decoder_crop",
-                                                 "ops:HostDecoderCrop",
-                                                 "ops:ImageDecoderCrop",
-                                                 "ops:nvJPEGDecoderCrop",
-                                                 "experimental.decoders.image_crop",
-                                                 NULL};
-
 const hr_op_def hr_op_decoders_image_crop = {
     HR_OP_ABI,
     .name = "decoders.image_crop",
@@ -62,15 +51,16 @@ const hr_op_def hr_op_decoders_image_crop = {
         "Decodes a window of an image. The pixels are those of `decoders.image` followed by "
         "`crop`, but only what the window needs is decoded. The input is the bytes of one file per "
         "sample (1-D, UINT8), the output is HWC. A window larger than the image is an error.",
-    .aliases = image_crop_aliases,
+    .aliases = HR_NAMES("image_decoder_crop", "ops:HostDecoderCrop", "ops:ImageDecoderCrop",
+                        "ops:nvJPEGDecoderCrop", "experimental.decoders.image_crop"),
     .devices = "cpu|mixed",
-    .args = image_crop_arg_defs,
-    .args_size = sizeof(image_crop_args),
+    HR_ARGS(image_crop_args, HR_DECODE_ARG_DEFS(image_crop_args, decode),
+            HR_CROP_ARG_DEFS(image_crop_args, crop)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"image"}),
     .check = image_crop_check,
     .infer = image_crop_infer,
-    .run_cpu = hr__pages_run,
+    .run = hr__pages_run,
     .lower = image_crop_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

@@ -9,10 +9,6 @@ typedef struct image_random_crop_args {
     hr_random_window_args random;
 } image_random_crop_args;
 
-static const hr_arg_def image_random_crop_arg_defs[] = {
-    HR_DECODE_ARG_DEFS(image_random_crop_args, decode),
-    HR_RANDOM_WINDOW_ARG_DEFS(image_random_crop_args, random), HR_ARG_END};
-
 static hr_status image_random_crop_window(const hr_op_call *c, const hr_decode_image *image,
                                           hr_window *window, hr_error *error)
 {
@@ -31,28 +27,23 @@ static hr_status image_random_crop_infer(hr_op_call *c, hr_error *error)
     return hr__pages_infer(c, image_random_crop_window, error);
 }
 
-static const char *const image_random_crop_aliases[] = {"image_decoder_random_crop",
-                                                        "ops:HostDecoderRandomCrop",
-                                                        "ops:ImageDecoderRandomCrop",
-                                                        "ops:nvJPEGDecoderRandomCrop",
-                                                        "experimental.decoders.image_random_crop",
-                                                        NULL};
-
 const hr_op_def hr_op_decoders_image_random_crop = {
     HR_OP_ABI,
     .name = "decoders.image_random_crop",
     .doc = "Decodes a random window of an image. Its area and aspect ratio are drawn from ranges, "
            "its position uniformly. Only what the window needs is decoded. The input is the bytes "
            "of one file per sample (1-D, UINT8), the output is HWC.",
-    .aliases = image_random_crop_aliases,
+    .aliases = HR_NAMES("image_decoder_random_crop", "ops:HostDecoderRandomCrop",
+                        "ops:ImageDecoderRandomCrop", "ops:nvJPEGDecoderRandomCrop",
+                        "experimental.decoders.image_random_crop"),
     .devices = "cpu|mixed",
     .flags = HR_OP_RANDOM,
-    .args = image_random_crop_arg_defs,
-    .args_size = sizeof(image_random_crop_args),
+    HR_ARGS(image_random_crop_args, HR_DECODE_ARG_DEFS(image_random_crop_args, decode),
+            HR_RANDOM_WINDOW_ARG_DEFS(image_random_crop_args, random)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"image"}),
     .infer = image_random_crop_infer,
-    .run_cpu = hr__pages_run,
+    .run = hr__pages_run,
     .lower = image_random_crop_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

@@ -9,10 +9,6 @@ typedef struct image_slice_args {
     hr_slice_args window;
 } image_slice_args;
 
-static const hr_arg_def image_slice_arg_defs[] = {HR_DECODE_ARG_DEFS(image_slice_args, decode),
-                                                  HR_SLICE_ARG_DEFS(image_slice_args, window),
-                                                  HR_ARG_END};
-
 /* The axes (0 height, 1 width) to which the elements of the window's arguments refer. */
 static hr_status slice_axes(const hr_slice_args *a, int32_t *axes, int32_t *count, hr_error *error)
 {
@@ -70,30 +66,24 @@ static hr_status image_slice_infer(hr_op_call *c, hr_error *error)
     return hr__pages_infer(c, slice_window, error);
 }
 
-static const char *const image_slice_aliases[] = {"image_decoder_slice",
-                                                  "ops:HostDecoderSlice",
-                                                  "ops:ImageDecoderSlice",
-                                                  "ops:nvJPEGDecoderSlice",
-                                                  "experimental.decoders.image_slice",
-                                                  NULL};
-
 const hr_op_def hr_op_decoders_image_slice = {
     HR_OP_ABI,
     .name = "decoders.image_slice",
-    .doc = "Decodes a window of an image. The window is given by its start and its end or size, "
-           "in pixels or in fractions of the extent; x comes before y unless `axes` or "
-           "`axis_names` are given. Inputs are the bytes of one file per sample (1-D, UINT8), and "
-           "optionally the anchor and shape of the window. The output is HWC. A window that "
-           "extends beyond the image is an error.",
-    .aliases = image_slice_aliases,
+    .doc = "Decodes a window of an image. The window is given by its start and its end or size, in "
+           "pixels or in fractions of the extent; x comes before y unless `axes` or `axis_names` "
+           "are given. Inputs are the bytes of one file per sample (1-D, UINT8), and optionally "
+           "the anchor and shape of the window. The output is HWC. A window that extends beyond "
+           "the image is an error.",
+    .aliases = HR_NAMES("image_decoder_slice", "ops:HostDecoderSlice", "ops:ImageDecoderSlice",
+                        "ops:nvJPEGDecoderSlice", "experimental.decoders.image_slice"),
     .devices = "cpu|mixed",
-    .args = image_slice_arg_defs,
-    .args_size = sizeof(image_slice_args),
+    HR_ARGS(image_slice_args, HR_DECODE_ARG_DEFS(image_slice_args, decode),
+            HR_SLICE_ARG_DEFS(image_slice_args, window)),
     .in = HR_INPUTS({.name = "data"}, {.name = "anchor"}, {.name = "shape_input"}),
     .in_min = 1,
     .out = HR_OUTPUTS({"image"}),
     .infer = image_slice_infer,
-    .run_cpu = hr__pages_run,
+    .run = hr__pages_run,
     .lower = image_slice_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

@@ -16,26 +16,6 @@ typedef struct inflate_args {
 
 #define CHUNKS (HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK)
 
-static const hr_arg_def inflate_arg_defs[] = {
-    HR_ARG(inflate_args, shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, NULL,
-           "Shape of an inflated chunk."),
-    HR_ARG(inflate_args, dtype, DTYPE, 0, "UINT8", "Type of the output."),
-    HR_ARG(inflate_args, algorithm, STRING, 0, "\"LZ4\"",
-           "\"LZ4\" (blocks without a frame). Not in DALI: \"deflate\" (without a header), "
-           "\"zlib\" and \"gzip\", on the CPU.",
-           .choices = "LZ4|deflate|zlib|gzip"),
-    HR_ARG(inflate_args, chunk_offsets, INTS, CHUNKS, NULL,
-           "Where the chunks begin, in bytes. Without `chunk_sizes` each chunk ends where the next "
-           "one begins, and the last one with the sample."),
-    HR_ARG(inflate_args, chunk_sizes, INTS, CHUNKS, NULL,
-           "Sizes of the chunks, in bytes. Without `chunk_offsets` they follow one another from "
-           "the beginning of the sample."),
-    HR_ARG(inflate_args, layout, LAYOUT, 0, "\"\"", "Layout of an inflated chunk."),
-    HR_ARG(inflate_args, sequence_axis_name, LAYOUT, 0, "\"F\"",
-           "Letter of the chunks' axis in the layout of the output."),
-    HR_ARG_ACCEPT(check_output_size, BOOL, "False", "Accepted: sizes are always checked."),
-    HR_ARG_END};
-
 static hr_status inflate_check(const void *args, const hr_given *given, hr_error *error)
 {
     const inflate_args *a = args;
@@ -135,12 +115,10 @@ static hr_status inflate_infer(hr_op_call *c, hr_error *error)
                        sizes->n);
     int32_t count = !chunked ? 1 : offsets->v ? offsets->n : sizes->n;
     hr_inflate_plan *plan = hr_arena_alloc(c->arena, sizeof(*plan), error);
-    if (!plan)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plan);
     *plan = (hr_inflate_plan){.format = format_of(a->algorithm), .count = count};
     plan->chunks = hr_arena_alloc(c->arena, (size_t)count * sizeof(*plan->chunks), error);
-    if (!plan->chunks)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plan->chunks);
     HR_TRY(find_chunks(a, in->shape.extent[0], plan, error));
     c->memo = plan;
     return describe(a, plan, chunked, &c->out[0], error);
@@ -188,13 +166,11 @@ static hr_status inflate_chunk(const hr_inflate_plan *plan, const hr_op_call *c,
                    (long long)i, (long long)chunk->size, (long long)plan->inflated);
 }
 
-static hr_status inflate_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status inflate_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t k = 0; k < n; k++) {
-        const hr_inflate_plan *plan = calls[k].memo;
-        for (int64_t i = 0; i < plan->count; i++)
-            HR_TRY(inflate_chunk(plan, &calls[k], i, error));
-    }
+    const hr_inflate_plan *plan = c->memo;
+    for (int64_t i = 0; i < plan->count; i++)
+        HR_TRY(inflate_chunk(plan, c, i, error));
     return HR_STATUS_OK;
 }
 
@@ -207,10 +183,27 @@ const hr_op_def hr_op_decoders_inflate = {
            "the rest of its output is 0.",
     .aliases = (const char *const[]){"experimental.inflate", NULL},
     .devices = "gpu",
-    .args = inflate_arg_defs,
-    .args_size = sizeof(inflate_args),
+    HR_ARGS(inflate_args,
+            HR_ARG(inflate_args, shape, INTS,
+                   HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, NULL,
+                   "Shape of an inflated chunk."),
+            HR_ARG(inflate_args, dtype, DTYPE, 0, "UINT8", "Type of the output."),
+            HR_ARG(inflate_args, algorithm, STRING, 0, "\"LZ4\"",
+                   "\"LZ4\" (blocks without a frame). Not in DALI: \"deflate\" (without a header), "
+                   "\"zlib\" and \"gzip\", on the CPU.",
+                   .choices = "LZ4|deflate|zlib|gzip"),
+            HR_ARG(inflate_args, chunk_offsets, INTS, CHUNKS, NULL,
+                   "Where the chunks begin, in bytes. Without `chunk_sizes` each chunk ends where "
+                   "the next one begins, and the last one with the sample."),
+            HR_ARG(inflate_args, chunk_sizes, INTS, CHUNKS, NULL,
+                   "Sizes of the chunks, in bytes. Without `chunk_offsets` they follow one another "
+                   "from the beginning of the sample."),
+            HR_ARG(inflate_args, layout, LAYOUT, 0, "\"\"", "Layout of an inflated chunk."),
+            HR_ARG(inflate_args, sequence_axis_name, LAYOUT, 0, "\"F\"",
+                   "Letter of the chunks' axis in the layout of the output."),
+            HR_ARG_ACCEPT(check_output_size, BOOL, "False", "Accepted: sizes are always checked.")),
     .in = HR_INPUTS({.name = "input"}),
     .check = inflate_check,
     .infer = inflate_infer,
-    .run_cpu = inflate_run,
+    .run = inflate_run,
 };

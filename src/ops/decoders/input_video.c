@@ -10,18 +10,6 @@ typedef struct input_video_args {
     const char *last_sequence_policy;
 } input_video_args;
 
-static const hr_arg_def input_video_arg_defs[] = {
-    HR_ARG(input_video_args, sequence_length, INT, HR_ARG_REQUIRED, NULL,
-           "Number of frames of a sequence.", .min = 1, .max = 1 << 24),
-    HR_ARG(input_video_args, last_sequence_policy, STRING, 0, "\"partial\"",
-           "What happens to a last sequence with too few frames: it is `partial`, or it is filled "
-           "up with black frames (`pad`).",
-           .choices = "partial|pad"),
-    HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
-    HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: data must be fed before it is needed."),
-    HR_ARG_ACCEPT(no_copy, BOOL, "False", "No effect: the file is copied when it is fed."),
-    HR_ARG_END};
-
 static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_request *r,
                                 hr_error *error)
 {
@@ -50,13 +38,22 @@ const hr_op_def hr_op_experimental_inputs_video = {
     .doc = "Cuts a video into sequences of frames. `Pipeline.feed_input` takes the bytes of one "
            "file; the batches that follow are its sequences, as many as fit in a batch.",
     .devices = "cpu|mixed",
-    .args = input_video_arg_defs,
-    .args_size = sizeof(input_video_args),
+    HR_ARGS(
+        input_video_args,
+        HR_ARG(input_video_args, sequence_length, INT, HR_ARG_REQUIRED, NULL,
+               "Number of frames of a sequence.", .min = 1, .max = 1 << 24),
+        HR_ARG(input_video_args, last_sequence_policy, STRING, 0, "\"partial\"",
+               "What happens to a last sequence with too few frames: it is `partial`, or it is "
+               "filled up with black frames (`pad`).",
+               .choices = "partial|pad"),
+        HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
+        HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: data must be fed before it is needed."),
+        HR_ARG_ACCEPT(no_copy, BOOL, "False", "No effect: the file is copied when it is fed.")),
     .in = HR_INPUTS({.name = "encoded"}, {.name = "table"}, {.name = "frames"}),
     .in_max = 3,
     .out = HR_OUTPUTS({"video"}),
     .infer = input_video_infer,
-    .run_cpu = hr__clip_run,
+    .run = hr__clip_run,
     .local_create = hr__clip_local_create,
     .local_destroy = hr__clip_local_destroy,
 };

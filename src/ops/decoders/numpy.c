@@ -17,15 +17,6 @@ typedef struct array { /* of one output */
     const char *elements;
 } array;
 
-static const hr_arg_def numpy_arg_defs[] = {
-    HR_ARG(numpy_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output; by default that of the file. Elements are converted as by `cast`."),
-    HR_ARG(numpy_args, members, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-           "Not in DALI. The inputs are archives of arrays (.npz), and these are the names of the "
-           "arrays to decode. There is one output for each of them.",
-           .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG_END};
-
 static int32_t numpy_outputs(const void *args, int32_t n_in)
 {
     (void)n_in;
@@ -62,8 +53,7 @@ static hr_status numpy_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
     array *arrays = hr_arena_alloc(c->arena, (size_t)c->n_out * sizeof(*arrays), error);
 
-    if (!arrays)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(arrays);
     if (in->dtype != HR_DTYPE_UINT8 && in->dtype != HR_DTYPE_INT8)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input must be the bytes of a file, UINT8 or INT8, but it is %s",
@@ -83,26 +73,18 @@ static hr_status decode_one(hr_op_call *c, hr_tensor *out, const array *a, hr_er
         return HR_STATUS_OK;
     if (out->dtype != npy->dtype)
         copy = hr_arena_alloc(c->arena, npy->bytes, error);
-    if (!copy)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copy);
     hr__npy_copy(npy, a->elements, copy);
     if (out->dtype != npy->dtype)
         hr_convert(out->data, out->dtype, copy, npy->dtype, npy->bytes / hr_dtype_size(npy->dtype));
     return HR_STATUS_OK;
 }
 
-static hr_status numpy_one(hr_op_call *c, hr_error *error)
+static hr_status numpy_run(hr_op_call *c, hr_error *error)
 {
     const array *arrays = c->memo;
     for (int32_t k = 0; k < c->n_out; k++)
         HR_TRY(decode_one(c, &c->out[k], &arrays[k], error));
-    return HR_STATUS_OK;
-}
-
-static hr_status numpy_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(numpy_one(&calls[i], error));
     return HR_STATUS_OK;
 }
 
@@ -113,11 +95,17 @@ const hr_op_def hr_op_decoders_numpy = {
            "opposite byte order become ordinary tensors.",
     .devices = "cpu",
     .flags = HR_OP_BORROWS,
-    .args = numpy_arg_defs,
-    .args_size = sizeof(numpy_args),
+    HR_ARGS(numpy_args,
+            HR_ARG(numpy_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output; by default that of the file. Elements are converted as by "
+                   "`cast`."),
+            HR_ARG(numpy_args, members, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+                   "Not in DALI. The inputs are archives of arrays (.npz), and these are the names "
+                   "of the arrays to decode. There is one output for each of them.",
+                   .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"array"}),
     .outputs = numpy_outputs,
     .infer = numpy_infer,
-    .run_cpu = numpy_run,
+    .run = numpy_run,
 };

@@ -66,12 +66,10 @@ hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *e
     HR_TRY(hr__decode_open(c, args, &first, error));
     HR_TRY(check_total(c, first, error));
     pages *s = hr_arena_alloc(c->arena, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     *s = (pages){.first = first};
     s->info = hr_arena_alloc(c->arena, (size_t)first->info.pages * sizeof(*s->info), error);
-    if (!s->info)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->info);
     HR_TRY(probe_pages(c, s, error));
     HR_TRY(window(c, first, &s->window, error));
     hr_shape shape = {4,
@@ -103,7 +101,7 @@ static hr_status decode_pages(const pages *s, hr_op_call *c, hr_animation *anima
     return HR_STATUS_OK;
 }
 
-static hr_status run_one(hr_op_call *c, hr_error *error)
+hr_status hr__pages_run(hr_op_call *c, hr_error *error)
 {
     const pages *s = c->memo;
     const hr_decode_image *p = s->first;
@@ -113,11 +111,4 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
     hr_status status = decode_pages(s, c, animation, error);
     hr_animation_close(animation);
     return status;
-}
-
-hr_status hr__pages_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(run_one(&calls[i], error));
-    return HR_STATUS_OK;
 }

@@ -9,15 +9,6 @@ typedef struct peek_args {
     int32_t dtype, image_type, adjust_orientation;
 } peek_args;
 
-static const hr_arg_def peek_arg_defs[] = {
-    HR_EXTENTS_DTYPE_ARG(peek_args),
-    HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
-           "Colour space to which the image would be decoded; it determines the number of "
-           "channels."),
-    HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
-           "Return height and width after applying the EXIF orientation."),
-    HR_PAGE_ARG_DEFS(peek_args, decode), HR_ARG_END};
-
 static hr_status peek_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -32,7 +23,7 @@ static hr_status peek_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status peek_one(hr_op_call *c, hr_error *error)
+static hr_status peek_run(hr_op_call *c, hr_error *error)
 {
     const peek_args *args = c->args;
     const hr_decode_args decode = {.output_type = args->image_type,
@@ -48,28 +39,24 @@ static hr_status peek_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status peek_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(peek_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
-static const char *const peek_aliases[] = {"experimental.peek_image_shape", NULL};
-
 const hr_op_def hr_op_peek_image_shape = {
     HR_OP_ABI,
     .name = "peek_image_shape",
-    .doc = "Reads height, width and channels of an image from its header, without decoding it. "
-           "The input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,), "
-           "or (4,) with `all_pages`: the frames come first.",
-    .aliases = peek_aliases,
+    .doc = "Reads height, width and channels of an image from its header, without decoding it. The "
+           "input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,), or "
+           "(4,) with `all_pages`: the frames come first.",
+    .aliases = HR_NAMES("experimental.peek_image_shape"),
     .devices = "cpu",
-    .args = peek_arg_defs,
-    .args_size = sizeof(peek_args),
+    HR_ARGS(peek_args, HR_EXTENTS_DTYPE_ARG(peek_args),
+            HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
+                   "Colour space to which the image would be decoded; it determines the number of "
+                   "channels."),
+            HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
+                   "Return height and width after applying the EXIF orientation."),
+            HR_PAGE_ARG_DEFS(peek_args, decode)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"shape"}),
     .check = peek_check,
     .infer = peek_infer,
-    .run_cpu = peek_run,
+    .run = peek_run,
 };

@@ -80,8 +80,7 @@ static hr_status open_blocks(hr_sound *sound, const uint8_t *bytes, int64_t firs
 {
     hr_audio *a = &sound->audio;
     int16_t *samples = hr_arena_alloc(arena, (size_t)sound->frames * a->frame_bytes, error);
-    if (!samples)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(samples);
     HR_TRY(hr_adpcm_decode(a, bytes, first, sound->frames, samples, arena, error));
     a->code = HR_AUDIO_CODE_S16;
     a->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -159,8 +158,7 @@ static hr_status by_floats(const hr_sound *sound, const hr_sound_options *option
     size_t size = hr_dtype_size(dtype);
     float *all = hr_arena_alloc(arena, most * channels * sizeof(*all), error);
     float *mixed = hr_arena_alloc(arena, most * sizeof(*mixed), error);
-    if (!all || !mixed)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(all && mixed);
     for (size_t at = 0, n; at < (size_t)sound->frames; at += n) {
         n = HR_MIN((size_t)sound->frames - at, most);
         hr_audio_read(a, options->kernels, sound->samples + at * a->frame_bytes, n * channels,
@@ -186,8 +184,7 @@ static hr_status resample(const hr_sound *sound, const hr_sound_options *options
     float *src = hr_arena_alloc(arena, in * sizeof(*src), error);
     float *dst = out->dtype == HR_DTYPE_FLOAT ? out->data
                                               : hr_arena_alloc(arena, values * sizeof(*dst), error);
-    if (!src || !dst)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(src && dst);
     HR_TRY(by_floats(sound, options, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
     for (int32_t k = 0; k < channels; k++)
         HR_TRY(hr__resample(options->resampler, options->kernels, src, sound->frames, channels, k,

@@ -10,35 +10,6 @@ typedef struct video_args {
     const char *pad_mode;
 } video_args;
 
-static const hr_arg_def video_arg_defs[] = {
-    HR_ARG(
-        video_args, frames, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-        "Numbers of the frames, in any order, repeated as often as needed; what stands for those "
-        "that do not exist depends on `pad_mode`.",
-        .excludes = "start_frame|stride|sequence_length|end_frame"),
-    HR_ARG(video_args, start_frame, INT, HR_ARG_PER_SAMPLE, "0", "Number of the first frame.",
-           .min = INT32_MIN, .max = INT32_MAX),
-    HR_ARG(video_args, stride, INT, HR_ARG_PER_SAMPLE, "1",
-           "Distance between frames: 4 gives every fourth.", .min = 1, .max = INT32_MAX),
-    HR_ARG(video_args, sequence_length, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Number of frames of the output. By default they are those up to the end.", .min = 0,
-           .max = INT32_MAX, .excludes = "end_frame"),
-    HR_ARG(video_args, end_frame, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Number of the frame before which the sequence ends.", .min = 0, .max = INT32_MAX),
-    HR_ARG(
-        video_args, pad_mode, STRING, HR_ARG_PER_SAMPLE, "\"constant\"",
-        "What stands for frames that do not exist: `constant`, a frame of `fill_value`; `edge` or "
-        "`repeat`, the nearest frame; `reflect_1001` or `symmetric`, and `reflect_101` or "
-        "`reflect`, the frames in reverse order, with the last frame twice or once; `none`: the "
-        "sequence ends there.",
-        .choices = HR_VIDEO_PAD_MODES),
-    HR_ARG(video_args, fill_value, INTS, HR_ARG_SCALAR_OK, "[0]",
-           "Colour of frames that do not exist: one number, or one per channel.", .min = 0,
-           .max = 255, .count_min = 1, .count_max = 3),
-    HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
-    HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known."),
-    HR_ARG_END};
-
 static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_ints *fill = &((const video_args *)args)->fill_value;
@@ -54,8 +25,7 @@ static hr_status given_frames(const hr_op_call *c, hr_video_pad_mode mode, int32
 {
     const hr_ints *given = &((const video_args *)c->args)->frames;
     int32_t *numbers = hr_arena_alloc(c->arena, (size_t)(given->n + 1) * sizeof(*numbers), error);
-    if (!numbers)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(numbers);
     for (int32_t i = 0; i < given->n; i++) {
         if (mode == HR_VIDEO_PAD_NONE && (given->v[i] < 0 || given->v[i] >= frames))
             return hr_fail(error, HR_STATUS_ERROR,
@@ -102,8 +72,6 @@ static hr_status video_infer(hr_op_call *c, hr_error *error)
     return hr__clip_infer(c, NULL, select_frames, error);
 }
 
-static const char *const video_aliases[] = {"experimental.decoders.video", NULL};
-
 const hr_op_def hr_op_decoders_video = {
     HR_OP_ABI,
     .name = "decoders.video",
@@ -111,15 +79,40 @@ const hr_op_def hr_op_decoders_video = {
            "The output has the layout FHWC. Frames are counted in the order of presentation. Only "
            "what is needed for the selected frames is decoded, from the key frame before each. The "
            "decoders are a package of their own, `headrace-video`.",
-    .aliases = video_aliases,
+    .aliases = HR_NAMES("experimental.decoders.video"),
     .devices = "cpu|mixed",
-    .args = video_arg_defs,
-    .args_size = sizeof(video_args),
+    HR_ARGS(
+        video_args,
+        HR_ARG(video_args, frames, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
+               NULL,
+               "Numbers of the frames, in any order, repeated as often as needed; what stands for "
+               "those that do not exist depends on `pad_mode`.",
+               .excludes = "start_frame|stride|sequence_length|end_frame"),
+        HR_ARG(video_args, start_frame, INT, HR_ARG_PER_SAMPLE, "0", "Number of the first frame.",
+               .min = INT32_MIN, .max = INT32_MAX),
+        HR_ARG(video_args, stride, INT, HR_ARG_PER_SAMPLE, "1",
+               "Distance between frames: 4 gives every fourth.", .min = 1, .max = INT32_MAX),
+        HR_ARG(video_args, sequence_length, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Number of frames of the output. By default they are those up to the end.", .min = 0,
+               .max = INT32_MAX, .excludes = "end_frame"),
+        HR_ARG(video_args, end_frame, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Number of the frame before which the sequence ends.", .min = 0, .max = INT32_MAX),
+        HR_ARG(video_args, pad_mode, STRING, HR_ARG_PER_SAMPLE, "\"constant\"",
+               "What stands for frames that do not exist: `constant`, a frame of `fill_value`; "
+               "`edge` or `repeat`, the nearest frame; `reflect_1001` or `symmetric`, and "
+               "`reflect_101` or `reflect`, the frames in reverse order, with the last frame twice "
+               "or once; `none`: the sequence ends there.",
+               .choices = HR_VIDEO_PAD_MODES),
+        HR_ARG(video_args, fill_value, INTS, HR_ARG_SCALAR_OK, "[0]",
+               "Colour of frames that do not exist: one number, or one per channel.", .min = 0,
+               .max = 255, .count_min = 1, .count_max = 3),
+        HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
+        HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known.")),
     .in = HR_INPUTS({.name = "encoded"}),
     .out = HR_OUTPUTS({"video"}),
     .check = video_check,
     .infer = video_infer,
-    .run_cpu = hr__clip_run,
+    .run = hr__clip_run,
     .local_create = hr__clip_local_create,
     .local_destroy = hr__clip_local_destroy,
 };

@@ -18,8 +18,7 @@ typedef struct found {
 static hr_status keep(hr_op_call *c, const hr_video *v, int64_t file_size, hr_error *error)
 {
     found *f = hr_arena_alloc(c->arena, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     *f = (found){.size = hr_video_flat_size(v), .frames = v->frames};
     if (!(f->flat = hr_arena_alloc(c->arena, f->size, error)))
         return HR_STATUS_NO_MEMORY;
@@ -49,26 +48,24 @@ static hr_status video_table_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status video_table_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status video_table_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const found *f = calls[i].memo;
-        memcpy(calls[i].out[0].data, f->flat, f->size);
-        *(int32_t *)calls[i].out[1].data = f->frames;
-    }
+    const found *f = c->memo;
+    memcpy(c->out[0].data, f->flat, f->size);
+    *(int32_t *)c->out[1].data = f->frames;
     return HR_STATUS_OK;
 }
 
 const hr_op_def hr_op__video_table = {
     HR_OP_ABI,
     .name = "_video_table",
-    .doc = "The positions of the packets in the bytes of a video file, and the number of its "
-           "frames.",
+    .doc =
+        "The positions of the packets in the bytes of a video file, and the number of its frames.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN,
     .in = HR_INPUTS({.name = "encoded"}),
     .out = HR_OUTPUTS({"table"}, {"frames"}),
     .infer = video_table_infer,
-    .run_cpu = video_table_run,
+    .run = video_table_run,
 };

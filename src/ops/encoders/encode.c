@@ -25,20 +25,17 @@ hr_status hr_encode_keep(hr_op_call *c, const hr_encoded *encoded, hr_error *err
 {
     int64_t size = (int64_t)encoded->size;
     hr_encoded *kept = hr_arena_alloc(c->arena, sizeof(*kept), error);
-    if (!kept)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(kept);
     *kept = *encoded;
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &size), NULL);
     c->memo = kept;
     return HR_STATUS_OK;
 }
 
-hr_status hr_encode_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr_encode_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_encoded *encoded = calls[i].memo;
-        memcpy(calls[i].out[0].data, encoded->bytes, encoded->size);
-    }
+    const hr_encoded *encoded = c->memo;
+    memcpy(c->out[0].data, encoded->bytes, encoded->size);
     return HR_STATUS_OK;
 }

@@ -23,6 +23,6 @@ hr_status hr_encode_take(const hr_tensor *in, int64_t most, hr_encode_image *ima
                          hr_error *error);
 /* Describes the output, and leaves the file to hr_encode_run. */
 hr_status hr_encode_keep(hr_op_call *c, const hr_encoded *encoded, hr_error *error);
-hr_status hr_encode_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr_encode_run(hr_op_call *c, hr_error *error);
 
 #endif

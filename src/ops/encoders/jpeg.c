@@ -63,11 +63,10 @@ static hr_status jpeg_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status jpeg_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status jpeg_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr_jpeg_encoded_write(calls[i].out[0].data, calls[i].memo);
+    hr_jpeg_encoded_write(c->out[0].data, c->memo);
     return HR_STATUS_OK;
 }
 
@@ -76,13 +75,12 @@ const hr_op_def hr_op_encoders_jpeg = {
     .name = "encoders.jpeg",
     .doc = "Encodes images as baseline JPEG files: the output has the bytes of the file, 1-D "
            "UINT8. Not in DALI. The input is UINT8, RGB or grey. The file is the one that "
-           "libjpeg-turbo writes "
-           "with its accurate DCT.",
+           "libjpeg-turbo writes with its accurate DCT.",
     .devices = "cpu|gpu",
     .args = hr_jpeg_arg_defs,
     .args_size = sizeof(hr_jpeg_args),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|HW"}),
     .infer = jpeg_infer,
-    .run_cpu = jpeg_run,
-    .on_gpu = (const char *const[]){"_jpeg_scan", "_jpeg_file"},
+    .run = jpeg_run,
+    .on_gpu = HR_NAMES("_jpeg_scan", "_jpeg_file"),
 };

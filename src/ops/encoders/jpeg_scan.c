@@ -79,8 +79,7 @@ static hr_status scan_infer(hr_op_call *c, hr_error *error)
     hr_jpeg_header head;
     hr_jpeg_scan_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     HR_TRY(hr_jpeg_take(c, &image, &how, error));
     HR_TRY(hr_jpeg_header_make(&head, &image, &how, error));
     memset(memo, 0, sizeof(*memo));
@@ -156,8 +155,7 @@ static hr_status file_infer(hr_op_call *c, hr_error *error)
     hr_jpeg_header head;
     hr_jpeg_file_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     HR_TRY(take_info(c, &info, error));
     const hr_jpeg_scan_head *of = &info.head;
     hr_jpeg_pixels image = {NULL, of->height, of->width, of->components};
@@ -193,15 +191,12 @@ const hr_op_def hr_op__jpeg_scan = {
     .shown = "encoders.jpeg",
 };
 
-static const hr_arg_def file_arg_defs[] = {HR_ARG_END};
-
 const hr_op_def hr_op__jpeg_file = {
     HR_OP_ABI,
     .name = "_jpeg_file",
     .doc = "The second part of encoders.jpeg on a GPU.",
     .devices = "gpu",
     .flags = HR_OP_HIDDEN,
-    .args = file_arg_defs,
     .in = HR_INPUTS({.name = "work"}, {.name = "info", .host = true}),
     .infer = file_infer,
     .shown = "encoders.jpeg",

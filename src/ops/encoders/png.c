@@ -9,11 +9,6 @@ typedef struct png_args {
     int32_t compression;
 } png_args;
 
-static const hr_arg_def png_arg_defs[] = {
-    HR_ARG(png_args, compression, INT, HR_ARG_PER_SAMPLE, "6",
-           "Level of compression, from 0 (none) to 12 (smallest files).", .max = 12),
-    HR_ARG_END};
-
 static hr_status png_infer(hr_op_call *c, hr_error *error)
 {
     const png_args *a = c->args;
@@ -39,13 +34,14 @@ static hr_status png_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_encoders_png = {
     HR_OP_ABI,
     .name = "encoders.png",
-    .doc = "Encodes images as PNG files: the output has the bytes of the file, 1-D UINT8. Not in "
-           "DALI. The "
-           "input is UINT8 or UINT16: grey or RGB, with or without alpha. Nothing is lost.",
+    .doc =
+        "Encodes images as PNG files: the output has the bytes of the file, 1-D UINT8. Not in "
+        "DALI. The input is UINT8 or UINT16: grey or RGB, with or without alpha. Nothing is lost.",
     .devices = "cpu",
-    .args = png_arg_defs,
-    .args_size = sizeof(png_args),
+    HR_ARGS(png_args,
+            HR_ARG(png_args, compression, INT, HR_ARG_PER_SAMPLE, "6",
+                   "Level of compression, from 0 (none) to 12 (smallest files).", .max = 12)),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|HW"}),
     .infer = png_infer,
-    .run_cpu = hr_encode_run,
+    .run = hr_encode_run,
 };

@@ -9,15 +9,6 @@ typedef struct webp_args {
     int32_t lossless, method;
 } webp_args;
 
-static const hr_arg_def webp_arg_defs[] = {
-    HR_ARG(webp_args, quality, FLOAT, HR_ARG_PER_SAMPLE, "75",
-           "Quality, from 0 (smallest file) to 100. With `lossless`, larger values take longer and "
-           "make smaller files.",
-           .max = 100),
-    HR_ARG(webp_args, lossless, BOOL, 0, "False", "Keep all pixels as they are."),
-    HR_ARG(webp_args, method, INT, 0, "4", "From 0 (fast) to 6 (slow, small files).", .max = 6),
-    HR_ARG_END};
-
 static hr_status webp_infer(hr_op_call *c, hr_error *error)
 {
     const webp_args *a = c->args;
@@ -46,9 +37,15 @@ const hr_op_def hr_op_encoders_webp = {
     .doc = "Encodes images as WebP files, through libwebp: the output has the bytes of the file, "
            "1-D UINT8. Not in DALI. The input is UINT8, RGB or RGBA.",
     .devices = "cpu",
-    .args = webp_arg_defs,
-    .args_size = sizeof(webp_args),
+    HR_ARGS(webp_args,
+            HR_ARG(webp_args, quality, FLOAT, HR_ARG_PER_SAMPLE, "75",
+                   "Quality, from 0 (smallest file) to 100. With `lossless`, larger values take "
+                   "longer and make smaller files.",
+                   .max = 100),
+            HR_ARG(webp_args, lossless, BOOL, 0, "False", "Keep all pixels as they are."),
+            HR_ARG(webp_args, method, INT, 0, "4", "From 0 (fast) to 6 (slow, small files).",
+                   .max = 6)),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC"}),
     .infer = webp_infer,
-    .run_cpu = hr_encode_run,
+    .run = hr_encode_run,
 };

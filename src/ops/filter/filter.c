@@ -16,23 +16,6 @@ typedef struct filter_args {
     int32_t dtype;
 } filter_args;
 
-static const hr_arg_def filter_arg_defs[] = {
-    HR_ARG(filter_args, anchor, INTS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK,
-           "[-1]",
-           "Row and column of the filter element that lies on the pixel being computed; one "
-           "number stands for both. -1: the middle, extent // 2. Not used if `mode` is "
-           "\"valid\"."),
-    HR_ARG(filter_args, border, STRING, 0, "\"reflect_101\"",
-           "Pixels outside the image: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" or "
-           "\"reflect\" (cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" or \"edge\" "
-           "(aaa|abcd|ddd), or \"constant\", \"fill\" or \"pad\": the third input (default: 0)."),
-    HR_ARG(filter_args, mode, STRING, 0, "\"same\"",
-           "\"same\": the output has the size of the input. \"valid\": only pixels for which the "
-           "filter lies within the image."),
-    HR_ARG(filter_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: that of the input (default) or FLOAT."),
-    HR_ARG_END};
-
 static hr_status filter_check(const void *args, const hr_given *given, hr_error *error)
 {
     const filter_args *a = args;
@@ -125,8 +108,7 @@ static hr_status find_anchors(hr_op_call *c, hr_filter2d *m, hr_error *error)
     m->anchor_count = HR_MAX(a->anchor.frames, 1);
     hr_anchor *anchors =
         hr_arena_alloc(c->arena, (size_t)m->anchor_count * sizeof(*anchors), error);
-    if (!anchors)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(anchors);
     for (int32_t f = 0; f < m->anchor_count; f++) {
         const hr_ints given = hr__frame_ints(a->anchor, f);
         int32_t at[2];
@@ -153,8 +135,7 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
     hr_data_axes axes;
     hr_dtype dtype;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(check_types(c, &dtype, error));
     HR_TRY(read_shapes(c, m, &axes, error));
     HR_TRY(hr__frame_count_check("anchor", a->anchor.frames, &axes,
@@ -301,8 +282,7 @@ static hr_status filter_one(const hr_op_call *c, hr_error *error)
     s.rows = hr_arena_alloc(c->arena, ((size_t)m->rows * p.size + 64) * sizeof(float), error);
     s.line = hr_arena_alloc(c->arena, (p.size + 64) * sizeof(float), error);
     s.taps = hr_arena_alloc(c->arena, taps * sizeof(*s.taps), error);
-    if (!s.rows || !s.line || !s.taps)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s.rows && s.line && s.taps);
     p.rows = s.rows;
     if (c->n_in > 2)
         to_float(c, &p.fill, c->in[2].data, in, 1);
@@ -319,36 +299,46 @@ static hr_status filter_one(const hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status filter_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status filter_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_arena_mark mark = hr_arena_save(calls[i].arena);
-        hr_status status = filter_one(&calls[i], error);
-        hr_arena_restore(calls[i].arena, mark);
-        HR_TRY(status);
-    }
-    return HR_STATUS_OK;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status = filter_one(c, error);
+    hr_arena_restore(c->arena, mark);
+    return status;
 }
-
-static const char *const filter_aliases[] = {"experimental.filter", NULL};
 
 const hr_op_def hr_op_filter = {
     HR_OP_ABI,
     .name = "filter",
-    .doc = "Correlates images with a filter (the filter is not flipped). The first input has "
-           "two dimensions besides frames and channels; its type is UINT8, UINT16, INT16 or "
-           "FLOAT. The second input is the filter, of type FLOAT and shape (rows, columns), or "
-           "(frames, rows, columns) with a layout that begins with F. The third input is "
-           "optional: the value of pixels outside the image. Integer results are rounded to "
-           "the nearest integer, ties to even.",
-    .aliases = filter_aliases,
+    .doc = "Correlates images with a filter (the filter is not flipped). The first input has two "
+           "dimensions besides frames and channels; its type is UINT8, UINT16, INT16 or FLOAT. The "
+           "second input is the filter, of type FLOAT and shape (rows, columns), or (frames, rows, "
+           "columns) with a layout that begins with F. The third input is optional: the value of "
+           "pixels outside the image. Integer results are rounded to the nearest integer, ties to "
+           "even.",
+    .aliases = HR_NAMES("experimental.filter"),
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = filter_arg_defs,
-    .args_size = sizeof(filter_args),
+    HR_ARGS(
+        filter_args,
+        HR_ARG(filter_args, anchor, INTS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK,
+               "[-1]",
+               "Row and column of the filter element that lies on the pixel being computed; one "
+               "number stands for both. -1: the middle, extent // 2. Not used if `mode` is "
+               "\"valid\"."),
+        HR_ARG(
+            filter_args, border, STRING, 0, "\"reflect_101\"",
+            "Pixels outside the image: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" or "
+            "\"reflect\" (cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" or \"edge\" "
+            "(aaa|abcd|ddd), or \"constant\", \"fill\" or \"pad\": the third input (default: 0)."),
+        HR_ARG(filter_args, mode, STRING, 0, "\"same\"",
+               "\"same\": the output has the size of the input. \"valid\": only pixels for which "
+               "the filter lies within the image."),
+        HR_ARG(filter_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the output: that of the input (default) or FLOAT.")),
     .in = HR_INPUTS({.name = "data"}, {.name = "filter"}, {.name = "fill_value"}),
     .in_min = 2,
     .check = filter_check,
     .infer = filter_infer,
-    .run_cpu = filter_run,
+    .run = filter_run,
 };

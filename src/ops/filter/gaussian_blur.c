@@ -15,17 +15,6 @@ typedef struct gaussian_args {
 
 #define PER_AXIS (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK)
 
-static const hr_arg_def gaussian_arg_defs[] = {
-    HR_ARG(gaussian_args, sigma, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[0.0]",
-           "Standard deviation in elements: one for all axes, or one per axis in the order of the "
-           "layout. 0: derived from the window size."),
-    HR_ARG(gaussian_args, window_size, INTS, PER_AXIS, "[0]",
-           "Number of taps, odd: one for all axes, or one per axis. 0: derived from `sigma`; the "
-           "window reaches three standard deviations to each side."),
-    HR_ARG(gaussian_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: that of the input (default) or FLOAT."),
-    HR_ARG_END};
-
 /* The standard deviation and window of axis `i`. */
 static hr_status solve(const hr_op_call *c, float sigma, int32_t window, int32_t i,
                        double *deviation, int32_t *taps, hr_error *error)
@@ -66,8 +55,7 @@ static hr_status curve_make(double deviation, int32_t count, hr_arena *arena, hr
     int32_t half = count / 2;
     double sum = 1.0, scale = 0.5 / (deviation * deviation);
 
-    if (!taps)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(taps);
     for (int32_t k = 1; k <= half; k++)
         sum += 2.0 * hr_exp(-(double)k * k * scale);
     for (int32_t k = 0; k <= half; k++)
@@ -140,17 +128,23 @@ static hr_status gaussian_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_gaussian_blur = {
     HR_OP_ABI,
     .name = "gaussian_blur",
-    .doc = "Blurs images, volumes and other data with one to three axes: every dimension "
-           "except frames and channels is filtered with a Gaussian. At the edges, elements are "
-           "reflected; the first and the last are not repeated. Without a layout, all "
-           "dimensions are axes.",
+    .doc = "Blurs images, volumes and other data with one to three axes: every dimension except "
+           "frames and channels is filtered with a Gaussian. At the edges, elements are reflected; "
+           "the first and the last are not repeated. Without a layout, all dimensions are axes.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = gaussian_arg_defs,
-    .args_size = sizeof(gaussian_args),
+    HR_ARGS(gaussian_args,
+            HR_ARG(gaussian_args, sigma, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[0.0]",
+                   "Standard deviation in elements: one for all axes, or one per axis in the order "
+                   "of the layout. 0: derived from the window size."),
+            HR_ARG(gaussian_args, window_size, INTS, PER_AXIS, "[0]",
+                   "Number of taps, odd: one for all axes, or one per axis. 0: derived from "
+                   "`sigma`; the window reaches three standard deviations to each side."),
+            HR_ARG(gaussian_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output: that of the input (default) or FLOAT.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = gaussian_infer,
     .lower = gaussian_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = hr__separable_run,
+    .run = hr__separable_run,
 };

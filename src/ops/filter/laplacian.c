@@ -15,22 +15,6 @@ typedef struct laplacian_args {
 
 #define PER_AXIS (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK)
 
-static const hr_arg_def laplacian_arg_defs[] = {
-    HR_ARG(laplacian_args, window_size, INTS, PER_AXIS, "[3]",
-           "Number of taps of the derivatives, odd, from 3 to 31: one for all axes, or one per "
-           "axis in the order of the layout."),
-    HR_ARG(laplacian_args, smoothing_size, INTS, PER_AXIS | HR_ARG_OPTIONAL, NULL,
-           "Number of taps of the smoothing along the other axes, odd, from 1 to 31: one for "
-           "all axes, or one per axis. Default: that of the derivative. 1: no smoothing."),
-    HR_ARG(laplacian_args, scale, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[1.0]",
-           "Factors of the derivatives: one for all axes, or one per axis."),
-    HR_ARG(laplacian_args, normalized_kernel, BOOL, 0, "False",
-           "Scale each derivative by 2 ^ (axes + 2 - the sum of its numbers of taps), so that the "
-           "output has about the range of the input."),
-    HR_ARG(laplacian_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: that of the input (default) or FLOAT."),
-    HR_ARG_END};
-
 static hr_status laplacian_check(const void *args, const hr_given *given, hr_error *error)
 {
     if (((const laplacian_args *)args)->normalized_kernel && hr_arg_given(given, "scale"))
@@ -48,8 +32,7 @@ static hr_status window_make(int32_t n, bool derivative, float scale, hr_arena *
     double taps[WINDOW_MAX + 1] = {1.0};
     float *to = hr_arena_alloc(arena, (size_t)n * sizeof(*to), error);
 
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     for (int32_t i = 1; i < n; i++) {
         double sign = derivative && i >= n - 2 ? -1.0 : 1.0;
         for (int32_t k = i; k > 0; k--)
@@ -168,18 +151,31 @@ static hr_status laplacian_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_laplacian = {
     HR_OP_ABI,
     .name = "laplacian",
-    .doc = "Computes the Laplacian of images, volumes and other data with one to three axes: "
-           "the sum of the second derivatives along every dimension except frames and "
-           "channels. At the edges, elements are reflected; the first and the last are not "
-           "repeated. Without a layout, all dimensions are axes.",
+    .doc = "Computes the Laplacian of images, volumes and other data with one to three axes: the "
+           "sum of the second derivatives along every dimension except frames and channels. At the "
+           "edges, elements are reflected; the first and the last are not repeated. Without a "
+           "layout, all dimensions are axes.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = laplacian_arg_defs,
-    .args_size = sizeof(laplacian_args),
+    HR_ARGS(
+        laplacian_args,
+        HR_ARG(laplacian_args, window_size, INTS, PER_AXIS, "[3]",
+               "Number of taps of the derivatives, odd, from 3 to 31: one for all axes, or one per "
+               "axis in the order of the layout."),
+        HR_ARG(laplacian_args, smoothing_size, INTS, PER_AXIS | HR_ARG_OPTIONAL, NULL,
+               "Number of taps of the smoothing along the other axes, odd, from 1 to 31: one for "
+               "all axes, or one per axis. Default: that of the derivative. 1: no smoothing."),
+        HR_ARG(laplacian_args, scale, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[1.0]",
+               "Factors of the derivatives: one for all axes, or one per axis."),
+        HR_ARG(laplacian_args, normalized_kernel, BOOL, 0, "False",
+               "Scale each derivative by 2 ^ (axes + 2 - the sum of its numbers of taps), so that "
+               "the output has about the range of the input."),
+        HR_ARG(laplacian_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the output: that of the input (default) or FLOAT.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = laplacian_check,
     .infer = laplacian_infer,
     .lower = laplacian_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = hr__separable_run,
+    .run = hr__separable_run,
 };

@@ -7,12 +7,6 @@ typedef struct median_blur_args {
     hr_ints window_size;
 } median_blur_args;
 
-static const hr_arg_def median_blur_arg_defs[] = {
-    HR_ARG(median_blur_args, window_size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[3, 3]",
-           "Width and height of the window, odd; one number stands for both.", .min = 1,
-           .max = 255),
-    HR_ARG_END};
-
 static hr_status median_blur_infer(hr_op_call *c, hr_error *error)
 {
     const median_blur_args *a = c->args;
@@ -39,7 +33,9 @@ const hr_op_def hr_op_median_blur = {
     .doc = "Makes each pixel the median of a rectangular window around it, per channel. Pixels "
            "outside the image are those at its edge. " HR_WINDOW_TYPES,
     HR_WINDOW_FIELDS,
-    .args = median_blur_arg_defs,
-    .args_size = sizeof(median_blur_args),
+    HR_ARGS(median_blur_args,
+            HR_ARG(median_blur_args, window_size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK,
+                   "[3, 3]", "Width and height of the window, odd; one number stands for both.",
+                   .min = 1, .max = 255)),
     .infer = median_blur_infer,
 };

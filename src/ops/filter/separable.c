@@ -40,12 +40,10 @@ hr_status hr__separable_infer(hr_op_call *c, const hr_data_axes *axes, int32_t c
     hr_separable *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     int64_t inner = 1;
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     *memo = (hr_separable){.count = count, .in = *in};
     memo->piece = hr_arena_alloc(c->arena, (size_t)HR_MAX(count, 1) * sizeof(*memo->piece), error);
-    if (!memo->piece)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo->piece);
     for (int32_t d = axes->first + axes->count; d < in->shape.ndim; d++)
         inner *= in->shape.extent[d];
     hr_tensor_describe(&c->out[0], dtype, in->shape, in->layout.name);
@@ -77,15 +75,13 @@ hr_status hr__separable_infer(hr_op_call *c, const hr_data_axes *axes, int32_t c
     return HR_STATUS_OK;
 }
 
-hr_status hr__separable_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__separable_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t k = 0; k < n; k++) {
-        const hr_separable *memo = calls[k].memo;
-        for (int32_t i = 0; i < memo->count; i++) {
-            hr_tensor in, out;
-            hr_op_call call = hr__separable_piece(&calls[k], i, &in, &out);
-            HR_TRY(hr__resample_run(&call, &memo->piece[i], error));
-        }
+    const hr_separable *memo = c->memo;
+    for (int32_t i = 0; i < memo->count; i++) {
+        hr_tensor in, out;
+        hr_op_call call = hr__separable_piece(c, i, &in, &out);
+        HR_TRY(hr__resample_run(&call, &memo->piece[i], error));
     }
     return HR_STATUS_OK;
 }

@@ -34,8 +34,8 @@ hr_status hr__separable_lower(const hr_op_call *c, hr_image_program *program, in
 /* Describes output 0, and prepares `count` pieces: 1, or one per frame. */
 hr_status hr__separable_infer(hr_op_call *c, const hr_data_axes *axes, int32_t count,
                               hr_dtype dtype, hr_taps_fn taps, hr_error *error);
-/* `run_cpu` of these operators. */
-hr_status hr__separable_run(hr_op_call *calls, int32_t n, hr_error *error);
+/* `run` of these operators. */
+hr_status hr__separable_run(hr_op_call *c, hr_error *error);
 
 /* The call for piece i of a call; `in` and `out` get its tensors. */
 static inline hr_op_call hr__separable_piece(const hr_op_call *c, int32_t i, hr_tensor *in,

@@ -14,8 +14,7 @@ hr_status hr__windows_infer(hr_op_call *c, hr_window_kind kind, hr_border border
     hr_layout layout;
 
     *reach = hr_arena_alloc(c->arena, (size_t)HR_MAX(count, 1) * sizeof(**reach), error);
-    if (!m || !*reach)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m && *reach);
     HR_TRY(hr_layout_match(HR_WINDOW_LAYOUTS, &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8 && in->dtype != HR_DTYPE_UINT16 &&
         in->dtype != HR_DTYPE_INT32 && in->dtype != HR_DTYPE_FLOAT)
@@ -238,8 +237,7 @@ static hr_status make_room(image *p, hr_arena *arena, hr_error *error)
     p->order = hr_arena_alloc(arena, order, error);
     for (int32_t i = 0; i < 2; i++)
         p->room[i] = hr_arena_alloc(arena, p->row, error);
-    if (!p->rows || !p->above || !p->order || !p->room[0] || !p->room[1])
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->rows && p->above && p->order && p->room[0] && p->room[1]);
     if (median)
         memset(p->rows, 0, rows); /* the slack is read */
     return HR_STATUS_OK;
@@ -265,23 +263,21 @@ static hr_status windows_image(image *p, hr_arena *arena, hr_error *error)
     return status;
 }
 
-hr_status hr__windows_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__windows_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_windows *m = calls[i].memo;
-        hr_dtype dtype = calls[i].in[0].dtype;
-        size_t line = (size_t)(m->width * m->channels);
-        size_t bytes = (size_t)m->height * line * hr_dtype_size(dtype);
-        for (size_t k = 0; k < m->outer && bytes > 0; k++) {
-            image p = {.m = m,
-                       .kernels = calls[i].kernels,
-                       .reach = m->reach[m->reach_count > 1 ? k / m->per_frame : 0],
-                       .dtype = dtype,
-                       .src = (const uint8_t *)calls[i].in[0].data + k * bytes,
-                       .dst = (uint8_t *)calls[i].out[0].data + k * bytes,
-                       .line = line};
-            HR_TRY(windows_image(&p, calls[i].arena, error));
-        }
+    const hr_windows *m = c->memo;
+    hr_dtype dtype = c->in[0].dtype;
+    size_t line = (size_t)(m->width * m->channels);
+    size_t bytes = (size_t)m->height * line * hr_dtype_size(dtype);
+    for (size_t k = 0; k < m->outer && bytes > 0; k++) {
+        image p = {.m = m,
+                   .kernels = c->kernels,
+                   .reach = m->reach[m->reach_count > 1 ? k / m->per_frame : 0],
+                   .dtype = dtype,
+                   .src = (const uint8_t *)c->in[0].data + k * bytes,
+                   .dst = (uint8_t *)c->out[0].data + k * bytes,
+                   .line = line};
+        HR_TRY(windows_image(&p, c->arena, error));
     }
     return HR_STATUS_OK;
 }

@@ -34,8 +34,8 @@ typedef struct hr_windows {
 hr_status hr__windows_infer(hr_op_call *c, hr_window_kind kind, hr_border border, int32_t count,
                             hr_windows **out, hr_reach **reach, hr_data_axes *axes,
                             hr_error *error);
-/* `run_cpu` of these operators. */
-hr_status hr__windows_run(hr_op_call *calls, int32_t n, hr_error *error);
+/* `run` of these operators. */
+hr_status hr__windows_run(hr_op_call *c, hr_error *error);
 
 #define HR_WINDOW_LAYOUTS "HW|HWC|FHWC|CHW|FCHW"
 #define HR_WINDOW_TYPES "The input is UINT8, UINT16, INT32 or FLOAT."
@@ -43,7 +43,7 @@ hr_status hr__windows_run(hr_op_call *calls, int32_t n, hr_error *error);
 /* What the tables of these operators have in common. */
 #define HR_WINDOW_FIELDS                                                                           \
     .devices = "gpu", .flags = HR_OP_SEQUENCE,                                                     \
-    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}), .run_cpu = hr__windows_run
+    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}), .run = hr__windows_run
 
 /* An element of 32 bits as an integer in the same order; NaNs are at the ends. */
 HR_SHARED uint32_t window_key(uint32_t bits, int32_t dtype)

@@ -241,8 +241,7 @@ static hr_status run(hr_function_call *call, hr_error *error)
 
     size_t samples = (size_t)call->samples;
     call->given = hr_arena_alloc(first->arena, cells + samples, error);
-    if (!call->given)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(call->given);
     memset(call->given, 0, cells + samples);
     call->failed = call->given + cells;
     HR_TRY(hr_function_call_run(first->function, call, error));
@@ -259,7 +258,7 @@ hr_status hr__function_run(hr_op_call *calls, int32_t n, hr_error *error)
     hr_function_call call = {.calls = calls, .samples = n};
 
     if (!calls[0].task || !calls[0].function)
-        return hr_fail(error, HR_STATUS_STATE, "there is no function to call");
+        return hr_fail(error, HR_STATUS_STATE, "the node has no function to call");
     return run(&call, error);
 }
 
@@ -270,8 +269,7 @@ hr_status hr__function_run_device(hr_op_call *calls, int32_t n, hr_function_devi
     hr_function_call call = {.calls = calls, .samples = n, .device = device};
 
     device->results = hr_arena_alloc(calls[0].arena, (cells + 1) * sizeof(*device->results), error);
-    if (!device->results)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(device->results);
     memset(device->results, 0, cells * sizeof(*device->results));
     return run(&call, error);
 }
@@ -297,8 +295,7 @@ hr_status hr__function_copy(hr_op_call *calls, int32_t n, int32_t output,
 {
     hr_launch *l = device->launch;
     hr_op_call *copies = hr_arena_alloc(calls[0].arena, (size_t)n * sizeof(*copies), error);
-    if (!copies)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copies);
     for (int32_t i = 0; i < n; i++) {
         copies[i] = calls[i];
         copies[i].out = &calls[i].out[output];

@@ -7,14 +7,6 @@ typedef struct batch_permutation_args {
     int32_t allow_repetitions, no_fixed_points;
 } batch_permutation_args;
 
-static const hr_arg_def batch_permutation_arg_defs[] = {
-    HR_ARG(
-        batch_permutation_args, allow_repetitions, BOOL, 0, "False",
-        "Draw every number independently, so that numbers may occur several times or not at all."),
-    HR_ARG(batch_permutation_args, no_fixed_points, BOOL, 0, "False",
-           "Number i is never at position i (unless the batch has only one sample)."),
-    HR_ARG_END};
-
 #define SHUFFLES 64 /* one in e has no fixed point: all of them fail once in 10^13 */
 
 static void draw_each(const hr_rng *rng, int32_t *order, int32_t n, bool fixed)
@@ -73,11 +65,15 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
 const hr_op_def hr_op_batch_permutation = {
     HR_OP_ABI,
     .name = "batch_permutation",
-    .doc = "A random permutation of the indices of the samples in the batch, one index per "
-           "sample, for `permute_batch`.",
+    .doc = "A random permutation of the indices of the samples in the batch, one index per sample, "
+           "for `permute_batch`.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_COLUMNS,
-    .args = batch_permutation_arg_defs,
-    .args_size = sizeof(batch_permutation_args),
+    HR_ARGS(batch_permutation_args,
+            HR_ARG(batch_permutation_args, allow_repetitions, BOOL, 0, "False",
+                   "Draw every number independently, so that numbers may occur several times or "
+                   "not at all."),
+            HR_ARG(batch_permutation_args, no_fixed_points, BOOL, 0, "False",
+                   "Number i is never at position i (unless the batch has only one sample).")),
     .run_batch = batch_permutation_run,
 };

@@ -90,8 +90,7 @@ hr_status hr__border_parts(hr_op_call *c, const int64_t *start, hr_border border
                            PARTS_MAX);
         total *= counts[d];
         runs[d] = hr_arena_alloc(c->arena, (size_t)counts[d] * sizeof(run), error);
-        if (!runs[d])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(runs[d]);
         runs_make(start[d], size, n, border, runs[d], counts[d]);
     }
     total = bytes > 0 ? total : 0;

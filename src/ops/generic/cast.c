@@ -9,9 +9,6 @@ typedef struct cast_args {
     int32_t dtype;
 } cast_args;
 
-static const hr_arg_def cast_arg_defs[] = {
-    HR_ARG(cast_args, dtype, DTYPE, HR_ARG_REQUIRED, NULL, "Type of the output."), HR_ARG_END};
-
 static hr_status cast_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -47,16 +44,13 @@ static hr_status cast_lower(hr_op_call *c, hr_image_program *program, hr_error *
     return hr_program_point(program, &step, error);
 }
 
-hr_status hr__cast_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__cast_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_op_call *c = &calls[i];
-        size_t count;
-        if (!hr_shape_volume(&c->in[0].shape, &count))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        hr_kernels_convert(c->kernels, c->out[0].data, c->out[0].dtype, c->in[0].data,
-                           c->in[0].dtype, count * (size_t)c->count);
-    }
+    size_t count;
+    if (!hr_shape_volume(&c->in[0].shape, &count))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+    hr_kernels_convert(c->kernels, c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype,
+                       count * (size_t)c->count);
     return HR_STATUS_OK;
 }
 
@@ -69,12 +63,12 @@ const hr_op_def hr_op_cast = {
            "and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = cast_arg_defs,
-    .args_size = sizeof(cast_args),
+    HR_ARGS(cast_args,
+            HR_ARG(cast_args, dtype, DTYPE, HR_ARG_REQUIRED, NULL, "Type of the output.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = cast_check,
     .infer = cast_infer,
     .lower = cast_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
-    .run_cpu = hr__cast_run,
+    .run = hr__cast_run,
 };

@@ -8,7 +8,7 @@
 
 /* infer: output 0 is input 0 in type `to`. */
 hr_status hr__cast_describe(hr_op_call *c, hr_dtype to, hr_error *error);
-/* run_cpu: converts input 0 to the type of output 0. Also for columns. */
-hr_status hr__cast_run(hr_op_call *calls, int32_t n, hr_error *error);
+/* run: converts input 0 to the type of output 0. Also for columns. */
+hr_status hr__cast_run(hr_op_call *c, hr_error *error);
 
 #endif

@@ -5,8 +5,6 @@
 #include "ops/generic/cast.h"
 #include "image/program.h"
 
-static const hr_arg_def cast_like_arg_defs[] = {HR_ARG_END};
-
 static hr_status cast_like_infer(hr_op_call *c, hr_error *error)
 {
     return hr__cast_describe(c, c->in[1].dtype, error);
@@ -26,10 +24,9 @@ const hr_op_def hr_op_cast_like = {
            "not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = cast_like_arg_defs,
     .in = HR_INPUTS({.name = "data"}, {.name = "dtype_like"}),
     .infer = cast_like_infer,
     .lower = cast_like_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
-    .run_cpu = hr__cast_run,
+    .run = hr__cast_run,
 };

@@ -12,13 +12,6 @@ typedef struct cat_args {
     const char *axis_name;
 } cat_args;
 
-static const hr_arg_def cat_arg_defs[] = {
-    HR_ARG(cat_args, axis, INT, 0, "0",
-           "The axis along which the inputs are joined; negative numbers count from the end."),
-    HR_ARG(cat_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
-           "The axis as a letter of the layout. Not together with `axis`.", .excludes = "axis"),
-    HR_ARG_END};
-
 static hr_status cat_check(const void *args, const hr_given *given, hr_error *error)
 {
     const cat_args *a = args;
@@ -63,12 +56,17 @@ const hr_op_def hr_op_cat = {
     .doc = "Joins the inputs along an axis. They must have the same type and equal extents along "
            "all other axes. The layout is that of the first input.",
     .devices = "cpu|gpu",
-    .args = cat_arg_defs,
-    .args_size = sizeof(cat_args),
+    HR_ARGS(
+        cat_args,
+        HR_ARG(cat_args, axis, INT, 0, "0",
+               "The axis along which the inputs are joined; negative numbers count from the end."),
+        HR_ARG(cat_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+               "The axis as a letter of the layout. Not together with `axis`.",
+               .excludes = "axis")),
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
     .check = cat_check,
     .infer = cat_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

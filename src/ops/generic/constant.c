@@ -14,19 +14,6 @@ typedef struct constant_args {
     const char *layout;
 } constant_args;
 
-static const hr_arg_def constant_arg_defs[] = {
-    HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
-           "The elements as floats; a single one is repeated. Not together with `idata`."),
-    HR_ARG(constant_args, idata, INT64S, HR_ARG_OPTIONAL, NULL,
-           "The elements as integers; a single one is repeated. Not together with `fdata`."),
-    HR_ARG(constant_args, shape, INTS, HR_ARG_OPTIONAL, NULL,
-           "Shape of the tensor. Default: 1-D, with as many elements as there are values."),
-    HR_ARG(constant_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the elements. Default: FLOAT for `fdata`, INT32 for `idata`. Values are "
-           "rounded and saturate."),
-    HR_ARG(constant_args, layout, LAYOUT, 0, "\"\"", "Layout, one letter per dimension, or empty."),
-    HR_ARG_END};
-
 static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_error *error)
 {
     int64_t values = a->fdata.v ? a->fdata.n : a->idata.n;
@@ -74,8 +61,7 @@ static hr_status constant_create(const void *args, void **state, hr_error *error
     made.dtype = a->dtype != HR_DTYPE_NONE ? (hr_dtype)a->dtype : usual;
     HR_TRY(constant_shape(a, &made.shape, error));
     hr_constant *s = hr_calloc(1, sizeof(*s) + made.count * hr_dtype_size(made.dtype), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     *s = made;
     s->values = s + 1;
     hr_convert(s->values, s->dtype, values, from, s->count);
@@ -102,15 +88,12 @@ static void fill(const hr_constant *s, uint8_t *to, size_t n)
         memcpy(to + have * size, to, HR_MIN(have, n - have) * size);
 }
 
-static hr_status constant_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status constant_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        size_t count = 0;
-        hr_shape_volume(&c->out[0].shape, &count);
-        fill(c->state, c->out[0].data, count * (size_t)c->count);
-    }
+    size_t count = 0;
+    hr_shape_volume(&c->out[0].shape, &count);
+    fill(c->state, c->out[0].data, count * (size_t)c->count);
     return HR_STATUS_OK;
 }
 
@@ -120,11 +103,22 @@ const hr_op_def hr_op_constant = {
     .doc = "Returns the same tensor for every sample.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = constant_arg_defs,
-    .args_size = sizeof(constant_args),
+    HR_ARGS(
+        constant_args,
+        HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
+               "The elements as floats; a single one is repeated. Not together with `idata`."),
+        HR_ARG(constant_args, idata, INT64S, HR_ARG_OPTIONAL, NULL,
+               "The elements as integers; a single one is repeated. Not together with `fdata`."),
+        HR_ARG(constant_args, shape, INTS, HR_ARG_OPTIONAL, NULL,
+               "Shape of the tensor. Default: 1-D, with as many elements as there are values."),
+        HR_ARG(constant_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the elements. Default: FLOAT for `fdata`, INT32 for `idata`. Values are "
+               "rounded and saturate."),
+        HR_ARG(constant_args, layout, LAYOUT, 0, "\"\"",
+               "Layout, one letter per dimension, or empty.")),
     .check = constant_check,
     .create = constant_create,
     .destroy = hr_free,
     .infer = constant_infer,
-    .run_cpu = constant_run,
+    .run = constant_run,
 };

@@ -11,8 +11,6 @@ static hr_status copy_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static const hr_arg_def copy_arg_defs[] = {HR_ARG_END};
-
 const hr_op_def hr_op_copy = {
     HR_OP_ABI,
     .name = "copy",
@@ -20,8 +18,7 @@ const hr_op_def hr_op_copy = {
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC |
              HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = copy_arg_defs,
     .in = HR_INPUTS({.name = "data"}),
     .infer = copy_infer,
-    .run_cpu = hr__view_run,
+    .run = hr__view_run,
 };

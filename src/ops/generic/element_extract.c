@@ -8,12 +8,6 @@ typedef struct element_extract_args {
     hr_ints element_map;
 } element_extract_args;
 
-static const hr_arg_def element_extract_arg_defs[] = {
-    HR_ARG(element_extract_args, element_map, INTS, HR_ARG_REQUIRED, NULL,
-           "Numbers of the frames; there is one output for each of them.", .count_min = 1,
-           .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG_END};
-
 static hr_status element_extract_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_ints map = ((const element_extract_args *)args)->element_map;
@@ -57,18 +51,15 @@ static hr_status element_extract_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status element_extract_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status element_extract_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const element_extract_args *a = calls[i].args;
-        size_t bytes;
-        if (!hr_tensor_bytes(&calls[i].out[0], &bytes))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
-        for (int32_t k = 0; k < calls[i].n_out; k++) {
-            calls[i].out[k].data =
-                (char *)calls[i].in[0].data + (size_t)a->element_map.v[k] * bytes;
-            calls[i].out[k].buffer = calls[i].in[0].buffer;
-        }
+    const element_extract_args *a = c->args;
+    size_t bytes;
+    if (!hr_tensor_bytes(&c->out[0], &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+    for (int32_t k = 0; k < c->n_out; k++) {
+        c->out[k].data = (char *)c->in[0].data + (size_t)a->element_map.v[k] * bytes;
+        c->out[k].buffer = c->in[0].buffer;
     }
     return HR_STATUS_OK;
 }
@@ -79,12 +70,14 @@ const hr_op_def hr_op_element_extract = {
     .doc = "Extracts frames of a sequence by their numbers, one output per frame.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,
-    .args = element_extract_arg_defs,
-    .args_size = sizeof(element_extract_args),
+    HR_ARGS(element_extract_args,
+            HR_ARG(element_extract_args, element_map, INTS, HR_ARG_REQUIRED, NULL,
+                   "Numbers of the frames; there is one output for each of them.", .count_min = 1,
+                   .count_max = HR_OP_MAX_OUTPUTS)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"frame"}),
     .check = element_extract_check,
     .outputs = element_extract_outputs,
     .infer = element_extract_infer,
-    .run_cpu = element_extract_run,
+    .run = element_extract_run,
 };

@@ -10,14 +10,6 @@ typedef struct expand_dims_args {
     const char *new_axis_names;
 } expand_dims_args;
 
-static const hr_arg_def expand_dims_arg_defs[] = {
-    HR_ARG(expand_dims_args, axes, INTS, HR_ARG_REQUIRED, NULL,
-           "The positions of the new dimensions in the output; 0 is the first dimension."),
-    HR_ARG(expand_dims_args, new_axis_names, LAYOUT, 0, "\"\"",
-           "Letters of the new dimensions, in the order of `axes`. Without them the output has no "
-           "layout."),
-    HR_ARG_END};
-
 static hr_status axes_check(const expand_dims_args *a, hr_error *error)
 {
     size_t names = strlen(a->new_axis_names);
@@ -83,9 +75,13 @@ const hr_op_def hr_op_expand_dims = {
     .devices = "cpu|gpu",
     .flags =
         HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = expand_dims_arg_defs,
-    .args_size = sizeof(expand_dims_args),
+    HR_ARGS(expand_dims_args,
+            HR_ARG(expand_dims_args, axes, INTS, HR_ARG_REQUIRED, NULL,
+                   "The positions of the new dimensions in the output; 0 is the first dimension."),
+            HR_ARG(expand_dims_args, new_axis_names, LAYOUT, 0, "\"\"",
+                   "Letters of the new dimensions, in the order of `axes`. Without them the output "
+                   "has no layout.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = expand_dims_infer,
-    .run_cpu = hr__view_run,
+    .run = hr__view_run,
 };

@@ -11,25 +11,6 @@ typedef struct external_source_args {
     const char *layout;
 } external_source_args;
 
-static const hr_arg_def external_source_arg_defs[] = {
-    HR_ARG(external_source_args, num_outputs, INT, 0, "1",
-           "Number of outputs. Each of them is fed one batch per iteration.", .min = 1,
-           .max = HR_OP_MAX_OUTPUTS),
-    HR_ARG(external_source_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type that the data must have. Default: any."),
-    HR_ARG(external_source_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
-           "Number of dimensions that samples must have. Default: that of `layout`, or any.",
-           .min = 0, .max = HR_MAX_NDIM),
-    HR_ARG(external_source_args, layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "Layout of the samples, one letter per dimension."),
-    HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: sources are called when data is needed."),
-    HR_ARG_ACCEPT(no_copy, BOOL, "False",
-                  "No effect: batches are referenced and never copied a second time."),
-    HR_ARG_ACCEPT(
-        repeat_last, BOOL, "False",
-        "Feed the last batch again when there is no new one. The caller that feeds does this."),
-    HR_ARG_END};
-
 static int32_t external_source_outputs(const void *args, int32_t n_in)
 {
     (void)n_in;
@@ -86,8 +67,25 @@ const hr_op_def hr_op_external_source = {
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS,
     .source = &external_source,
-    .args = external_source_arg_defs,
-    .args_size = sizeof(external_source_args),
+    HR_ARGS(
+        external_source_args,
+        HR_ARG(external_source_args, num_outputs, INT, 0, "1",
+               "Number of outputs. Each of them is fed one batch per iteration.", .min = 1,
+               .max = HR_OP_MAX_OUTPUTS),
+        HR_ARG(external_source_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type that the data must have. Default: any."),
+        HR_ARG(external_source_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
+               "Number of dimensions that samples must have. Default: that of `layout`, or any.",
+               .min = 0, .max = HR_MAX_NDIM),
+        HR_ARG(external_source_args, layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
+               "Layout of the samples, one letter per dimension."),
+        HR_ARG_ACCEPT(blocking, BOOL, "False",
+                      "No effect: sources are called when data is needed."),
+        HR_ARG_ACCEPT(no_copy, BOOL, "False",
+                      "No effect: batches are referenced and never copied a second time."),
+        HR_ARG_ACCEPT(repeat_last, BOOL, "False",
+                      "Feed the last batch again when there is no new one. The caller that feeds "
+                      "does this.")),
     .outputs = external_source_outputs,
     .check = external_source_check,
     .infer = external_source_infer,

@@ -123,8 +123,7 @@ hr_status hr__fill_number_infer(hr_op_call *c, double value, hr_error *error)
         return HR_STATUS_OK;
     HR_TRY(leave_part(c, -1, &parts, error));
     char *to = hr_arena_alloc(c->arena, HR_REGION_FILL, error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     for (size_t k = 0; k < HR_REGION_FILL; k += hr_dtype_size(dtype))
         hr_convert(to + k, dtype, &value, HR_DTYPE_FLOAT64, 1);
     parts->fill = to;
@@ -160,8 +159,7 @@ hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
         if (!hr_shape_volume(&from->shape, &count))
             return hr_fail(error, HR_STATUS_LIMIT, "the fill value is too large");
         void *converted = hr_arena_alloc(c->arena, count * item, error);
-        if (!converted)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(converted);
         hr_convert(converted, out->dtype, data, from->dtype, count);
         data = converted;
     }

@@ -3,19 +3,15 @@
 /* full_like: a value or a tensor, broadcast to the shape of another tensor. */
 #include "ops/generic/fill.h"
 
-static const hr_arg_def full_like_arg_defs[] = {HR_ARG_END};
-
 static hr_status full_like_infer(hr_op_call *c, hr_error *error)
 {
     hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
     return hr__fill_tensor_infer(c, 1, error);
 }
 
-static hr_status full_like_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status full_like_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(hr__fill_tensor(&calls[i], &calls[i].in[1], error));
-    return HR_STATUS_OK;
+    return hr__fill_tensor(c, &c->in[1], error);
 }
 
 const hr_op_def hr_op_full_like = {
@@ -25,8 +21,7 @@ const hr_op_def hr_op_full_like = {
            "whose type and layout the output has.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
-    .args = full_like_arg_defs,
     .in = HR_INPUTS({.name = "data_like"}, {.name = "fill_value"}),
     .infer = full_like_infer,
-    .run_cpu = full_like_run,
+    .run = full_like_run,
 };

@@ -10,13 +10,6 @@ typedef struct get_property_args {
     const char *key;
 } get_property_args;
 
-static const hr_arg_def get_property_arg_defs[] = {
-    HR_ARG(get_property_args, key, STRING, HR_ARG_REQUIRED, NULL,
-           "\"source_info\": where the sample comes from, usually the name of a file; \"layout\": "
-           "its layout.",
-           .choices = "source_info|layout"),
-    HR_ARG_END};
-
 static const char *property(const hr_op_call *c)
 {
     const char *key = ((const get_property_args *)c->args)->key;
@@ -34,11 +27,10 @@ static hr_status get_property_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status get_property_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status get_property_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        memcpy(calls[i].out[0].data, property(&calls[i]), (size_t)calls[i].out[0].shape.extent[0]);
+    memcpy(c->out[0].data, property(c), (size_t)c->out[0].shape.extent[0]);
     return HR_STATUS_OK;
 }
 
@@ -48,9 +40,11 @@ const hr_op_def hr_op_get_property = {
     .doc = "Returns a property of the input as text: a 1-D tensor of UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_CHEAP | HR_OP_ANYWHERE,
-    .args = get_property_arg_defs,
-    .args_size = sizeof(get_property_args),
+    HR_ARGS(get_property_args, HR_ARG(get_property_args, key, STRING, HR_ARG_REQUIRED, NULL,
+                                      "\"source_info\": where the sample comes from, usually the "
+                                      "name of a file; \"layout\": its layout.",
+                                      .choices = "source_info|layout")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = get_property_infer,
-    .run_cpu = get_property_run,
+    .run = get_property_run,
 };

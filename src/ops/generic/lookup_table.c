@@ -15,17 +15,6 @@ typedef struct lookup_table_args {
     int32_t dtype;
 } lookup_table_args;
 
-static const hr_arg_def lookup_table_arg_defs[] = {
-    HR_ARG(lookup_table_args, keys, INTS, 0, "[]", "Keys of the table.", .min = 0, .max = KEY_MAX),
-    HR_ARG(lookup_table_args, values, FLOATS, HR_ARG_NONFINITE, "[]",
-           "The values for the keys, one per key."),
-    HR_ARG(lookup_table_args, default_value, FLOAT, HR_ARG_NONFINITE, "0.0",
-           "The value for all other elements."),
-    HR_ARG(lookup_table_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output; values are rounded and saturate."),
-    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
-    HR_ARG_END};
-
 static hr_status lookup_table_check(const void *args, const hr_given *given, hr_error *error)
 {
     const lookup_table_args *a = args;
@@ -116,28 +105,26 @@ LOOK_UP_AS(uint16_t)
 LOOK_UP_AS(uint32_t)
 LOOK_UP_AS(uint64_t)
 
-static hr_status lookup_table_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status lookup_table_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_tensor *in = &calls[i].in[0], *out = &calls[i].out[0];
-        size_t volume;
-        if (!hr_shape_volume(&in->shape, &volume))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        volume *= (size_t)calls[i].count;
-        switch (hr_dtype_size(out->dtype)) {
-        case 1:
-            look_up_uint8_t(calls[i].state, in->dtype, in->data, out->data, volume);
-            break;
-        case 2:
-            look_up_uint16_t(calls[i].state, in->dtype, in->data, out->data, volume);
-            break;
-        case 4:
-            look_up_uint32_t(calls[i].state, in->dtype, in->data, out->data, volume);
-            break;
-        default:
-            look_up_uint64_t(calls[i].state, in->dtype, in->data, out->data, volume);
-            break;
-        }
+    const hr_tensor *in = &c->in[0], *out = &c->out[0];
+    size_t volume;
+    if (!hr_shape_volume(&in->shape, &volume))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+    volume *= (size_t)c->count;
+    switch (hr_dtype_size(out->dtype)) {
+    case 1:
+        look_up_uint8_t(c->state, in->dtype, in->data, out->data, volume);
+        break;
+    case 2:
+        look_up_uint16_t(c->state, in->dtype, in->data, out->data, volume);
+        break;
+    case 4:
+        look_up_uint32_t(c->state, in->dtype, in->data, out->data, volume);
+        break;
+    default:
+        look_up_uint64_t(c->state, in->dtype, in->data, out->data, volume);
+        break;
     }
     return HR_STATUS_OK;
 }
@@ -148,8 +135,16 @@ const hr_op_def hr_op_lookup_table = {
     .doc = "Maps integers to values by a table of keys and values. Shape and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_COLUMNS,
-    .args = lookup_table_arg_defs,
-    .args_size = sizeof(lookup_table_args),
+    HR_ARGS(lookup_table_args,
+            HR_ARG(lookup_table_args, keys, INTS, 0, "[]", "Keys of the table.", .min = 0,
+                   .max = KEY_MAX),
+            HR_ARG(lookup_table_args, values, FLOATS, HR_ARG_NONFINITE, "[]",
+                   "The values for the keys, one per key."),
+            HR_ARG(lookup_table_args, default_value, FLOAT, HR_ARG_NONFINITE, "0.0",
+                   "The value for all other elements."),
+            HR_ARG(lookup_table_args, dtype, DTYPE, 0, "FLOAT",
+                   "Type of the output; values are rounded and saturate."),
+            HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24")),
     .in = HR_INPUTS({.name = "data"}),
     .check = lookup_table_check,
     .create = lookup_table_create,
@@ -157,5 +152,5 @@ const hr_op_def hr_op_lookup_table = {
     .infer = lookup_table_infer,
     .lower = lookup_table_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
-    .run_cpu = lookup_table_run,
+    .run = lookup_table_run,
 };

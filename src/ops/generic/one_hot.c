@@ -15,21 +15,6 @@ typedef struct one_hot_args {
     float on_value, off_value;
 } one_hot_args;
 
-static const hr_arg_def one_hot_arg_defs[] = {
-    HR_ARG(one_hot_args, axis, INT, 0, "-1",
-           "Position of the class axis in the output; -1: last. If it is not given and every "
-           "sample of the batch has one element, the class axis is the only axis.",
-           .min = -1, .max = HR_MAX_NDIM),
-    HR_ARG(one_hot_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
-           "Letter of the new axis. Without it the output has no layout."),
-    HR_ARG(one_hot_args, num_classes, INT, 0, "0", "Number of classes.", .min = 0,
-           .max = INT32_MAX),
-    HR_ARG(one_hot_args, on_value, FLOAT, 0, "1.0", "Value of the element of the class."),
-    HR_ARG(one_hot_args, off_value, FLOAT, 0, "0.0",
-           "Value of all other elements, and of all elements for a number that is not a class."),
-    HR_ARG(one_hot_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
-    HR_ARG_END};
-
 static hr_status one_hot_check(const void *args, const hr_given *given, hr_error *error)
 {
     const one_hot_args *a = args;
@@ -73,8 +58,7 @@ static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
     int32_t ndim = number ? 0 : in->shape.ndim, axis = a->axis;
     hr_one_hot *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(hr__ndim_check(ndim + 1, error));
     HR_TRY(hr__join_axis(&axis, ndim + 1, error));
     if (a->axis_name && ndim > 0 && !in->layout.name[0])
@@ -93,25 +77,23 @@ static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status one_hot_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status one_hot_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_one_hot *m = calls[i].memo;
-        const hr_tensor *in = &calls[i].in[0], *out = &calls[i].out[0];
-        size_t count = 0, inner = (size_t)m->inner, item = hr_dtype_size(out->dtype);
-        hr_region all;
-        hr__region_init(&all, &out->shape, item);
-        memset(all.from, 0, sizeof(all.from));
-        hr__region_copy(out->data, &m->off, &all);
-        (void)hr_shape_volume(&in->shape, &count);
-        for (size_t k = 0; k < count; k++) {
-            double v = hr_element_double(in->data, in->dtype, k);
-            int64_t class = one_hot_class(v, m->classes);
-            size_t at = (k / inner * (size_t)m->classes + (size_t) class) * inner + k % inner;
-            if (class >= 0)
-                memcpy((char *)out->data + at * item, &m->on, item);
-        }
+    const hr_one_hot *m = c->memo;
+    const hr_tensor *in = &c->in[0], *out = &c->out[0];
+    size_t count = 0, inner = (size_t)m->inner, item = hr_dtype_size(out->dtype);
+    hr_region all;
+    hr__region_init(&all, &out->shape, item);
+    memset(all.from, 0, sizeof(all.from));
+    hr__region_copy(out->data, &m->off, &all);
+    (void)hr_shape_volume(&in->shape, &count);
+    for (size_t k = 0; k < count; k++) {
+        double v = hr_element_double(in->data, in->dtype, k);
+        int64_t class = one_hot_class(v, m->classes);
+        size_t at = (k / inner * (size_t)m->classes + (size_t) class) * inner + k % inner;
+        if (class >= 0)
+            memcpy((char *)out->data + at * item, &m->on, item);
     }
     return HR_STATUS_OK;
 }
@@ -123,12 +105,25 @@ const hr_op_def hr_op_one_hot = {
            "Fractions of class numbers are truncated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
-    .args = one_hot_arg_defs,
-    .args_size = sizeof(one_hot_args),
+    HR_ARGS(
+        one_hot_args,
+        HR_ARG(one_hot_args, axis, INT, 0, "-1",
+               "Position of the class axis in the output; -1: last. If it is not given and every "
+               "sample of the batch has one element, the class axis is the only axis.",
+               .min = -1, .max = HR_MAX_NDIM),
+        HR_ARG(one_hot_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+               "Letter of the new axis. Without it the output has no layout."),
+        HR_ARG(one_hot_args, num_classes, INT, 0, "0", "Number of classes.", .min = 0,
+               .max = INT32_MAX),
+        HR_ARG(one_hot_args, on_value, FLOAT, 0, "1.0", "Value of the element of the class."),
+        HR_ARG(
+            one_hot_args, off_value, FLOAT, 0, "0.0",
+            "Value of all other elements, and of all elements for a number that is not a class."),
+        HR_ARG(one_hot_args, dtype, DTYPE, 0, "FLOAT", "Type of the output.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = one_hot_check,
     .infer = one_hot_infer,
-    .run_cpu = one_hot_run,
+    .run = one_hot_run,
     .infer_batch = one_hot_infer_batch,
     .whole_batch = one_hot_whole_batch,
 };

@@ -8,10 +8,6 @@ typedef struct ones_args {
     int32_t dtype;
 } ones_args;
 
-static const hr_arg_def ones_arg_defs[] = {
-    HR_FILL_ARG_DEFS(ones_args, fill),
-    HR_ARG(ones_args, dtype, DTYPE, 0, "INT32", "Type of the output."), HR_ARG_END};
-
 static hr_status ones_infer(hr_op_call *c, hr_error *error)
 {
     const ones_args *a = c->args;
@@ -20,11 +16,10 @@ static hr_status ones_infer(hr_op_call *c, hr_error *error)
     return hr__fill_number_infer(c, 1.0, error);
 }
 
-static hr_status ones_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status ones_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__fill_number(&calls[i], 1.0);
+    hr__fill_number(c, 1.0);
     return HR_STATUS_OK;
 }
 
@@ -34,8 +29,8 @@ const hr_op_def hr_op_ones = {
     .doc = "A tensor of ones, of any shape and type.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = ones_arg_defs,
-    .args_size = sizeof(ones_args),
+    HR_ARGS(ones_args, HR_FILL_ARG_DEFS(ones_args, fill),
+            HR_ARG(ones_args, dtype, DTYPE, 0, "INT32", "Type of the output.")),
     .infer = ones_infer,
-    .run_cpu = ones_run,
+    .run = ones_run,
 };

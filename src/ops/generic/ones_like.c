@@ -7,11 +7,6 @@ typedef struct ones_like_args {
     int32_t dtype;
 } ones_like_args;
 
-static const hr_arg_def ones_like_arg_defs[] = {
-    HR_ARG(ones_like_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output. Default: that of the input."),
-    HR_ARG_END};
-
 static hr_status ones_like_infer(hr_op_call *c, hr_error *error)
 {
     int32_t dtype = ((const ones_like_args *)c->args)->dtype;
@@ -21,11 +16,10 @@ static hr_status ones_like_infer(hr_op_call *c, hr_error *error)
     return hr__fill_number_infer(c, 1.0, error);
 }
 
-static hr_status ones_like_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status ones_like_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__fill_number(&calls[i], 1.0);
+    hr__fill_number(c, 1.0);
     return HR_STATUS_OK;
 }
 
@@ -35,9 +29,9 @@ const hr_op_def hr_op_ones_like = {
     .doc = "A tensor of ones in the shape and layout of the input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS | HR_OP_ANYWHERE,
-    .args = ones_like_arg_defs,
-    .args_size = sizeof(ones_like_args),
+    HR_ARGS(ones_like_args, HR_ARG(ones_like_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                                   "Type of the output. Default: that of the input.")),
     .in = HR_INPUTS({.name = "data_like"}),
     .infer = ones_like_infer,
-    .run_cpu = ones_like_run,
+    .run = ones_like_run,
 };

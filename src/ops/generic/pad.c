@@ -10,20 +10,6 @@ typedef struct pad_args {
     float fill_value;
 } pad_args;
 
-static const hr_arg_def pad_arg_defs[] = {
-    HR_ARG(pad_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Axes to pad; negative numbers count from the end. Default: all."),
-    HR_ARG(pad_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "The axes as letters of the layout. Not together with `axes`.", .excludes = "axes"),
-    HR_ARG(pad_args, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Extents to reach, one per axis or one for all. Larger samples do not change. 0 or "
-           "less, or not given: the largest extent in the batch."),
-    HR_ARG(pad_args, align, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Extents become multiples of these numbers, one per axis or one for all."),
-    HR_ARG(pad_args, fill_value, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.0",
-           "Value of the new elements; for integer types it is truncated."),
-    HR_ARG_END};
-
 /* Sizes given per sample may refer to the batch. */
 static bool pad_whole_batch(const void *args, const hr_given *given)
 {
@@ -95,11 +81,22 @@ const hr_op_def hr_op_pad = {
     .doc = "Adds elements at the ends of axes, so that all samples reach the largest extent in the "
            "batch, or a given extent.",
     .devices = "cpu|gpu",
-    .args = pad_arg_defs,
-    .args_size = sizeof(pad_args),
+    HR_ARGS(pad_args,
+            HR_ARG(pad_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Axes to pad; negative numbers count from the end. Default: all."),
+            HR_ARG(pad_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
+                   "The axes as letters of the layout. Not together with `axes`.",
+                   .excludes = "axes"),
+            HR_ARG(pad_args, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Extents to reach, one per axis or one for all. Larger samples do not change. 0 "
+                   "or less, or not given: the largest extent in the batch."),
+            HR_ARG(pad_args, align, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Extents become multiples of these numbers, one per axis or one for all."),
+            HR_ARG(pad_args, fill_value, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.0",
+                   "Value of the new elements; for integer types it is truncated.")),
     .in = HR_INPUTS({.name = "data"}),
     .whole_batch = pad_whole_batch,
     .infer_batch = pad_infer_batch,
     .infer = pad_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

@@ -9,11 +9,6 @@ typedef struct per_frame_args {
     int32_t replace;
 } per_frame_args;
 
-static const hr_arg_def per_frame_arg_defs[] = {
-    HR_ARG(per_frame_args, replace, BOOL, 0, "False",
-           "Replace the first letter of the layout by F if it is a different one."),
-    HR_ARG_END};
-
 static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
@@ -40,9 +35,10 @@ const hr_op_def hr_op_per_frame = {
            "of an operator on sequences. The first letter of the layout becomes F.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = per_frame_arg_defs,
-    .args_size = sizeof(per_frame_args),
+    HR_ARGS(per_frame_args,
+            HR_ARG(per_frame_args, replace, BOOL, 0, "False",
+                   "Replace the first letter of the layout by F if it is a different one.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = per_frame_infer,
-    .run_cpu = hr__view_run,
+    .run = hr__view_run,
 };

@@ -8,12 +8,6 @@ typedef struct permute_batch_args {
     hr_ints indices;
 } permute_batch_args;
 
-static const hr_arg_def permute_batch_arg_defs[] = {
-    HR_ARG(permute_batch_args, indices, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
-           "For each sample of the output, the number of the sample of the input: a list for the "
-           "whole batch, or one number per sample. Numbers may repeat."),
-    HR_ARG_END};
-
 static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     /* A list for the batch is one struct for all calls; numbers that come a sample are not. */
@@ -46,8 +40,10 @@ const hr_op_def hr_op_permute_batch = {
     .doc = "Changes the order of the samples in the batch. Samples may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS,
-    .args = permute_batch_arg_defs,
-    .args_size = sizeof(permute_batch_args),
+    HR_ARGS(permute_batch_args,
+            HR_ARG(permute_batch_args, indices, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
+                   "For each sample of the output, the number of the sample of the input: a list "
+                   "for the whole batch, or one number per sample. Numbers may repeat.")),
     .in = HR_INPUTS({.name = "data"}),
     .run_batch = permute_batch_run,
 };

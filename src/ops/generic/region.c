@@ -191,12 +191,10 @@ hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, 
     size_t parts = (size_t)count * sizeof(hr_region_part);
     hr_region_parts *p = hr_arena_alloc(arena, sizeof(*p), error);
 
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p);
     *p = (hr_region_parts){.count = count, .part = hr_arena_alloc(arena, HR_MAX(parts, 1), error)};
     *out = p;
-    if (!p->part)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->part);
     memset(p->part, 0, parts);
     return HR_STATUS_OK;
 }
@@ -216,8 +214,7 @@ static hr_status copy_converted(const hr_op_call *c, void *to, const void *from,
     (void)hr_shape_volume(&box, &n); /* not larger than the tensor that contains the box */
     void *same = hr_arena_alloc(c->arena, n * get.item, error);
     void *other = same ? hr_arena_alloc(c->arena, n * put.item, error) : NULL;
-    if (!other)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(other);
     hr__region_copy(same, from, &get);
     hr_convert_cut(other, c->out[0].dtype, same, type, n);
     hr__region_copy(to, other, &put);
@@ -245,12 +242,10 @@ static hr_status parts_copy(const hr_op_call *c, const hr_region_parts *parts,
     return HR_STATUS_OK;
 }
 
-hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__parts_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_region_parts *parts = calls[i].memo;
-        for (int32_t k = 0; k < parts->count; k++)
-            HR_TRY(parts_copy(&calls[i], parts, &parts->part[k], error));
-    }
+    const hr_region_parts *parts = c->memo;
+    for (int32_t k = 0; k < parts->count; k++)
+        HR_TRY(parts_copy(c, parts, &parts->part[k], error));
     return HR_STATUS_OK;
 }

@@ -49,7 +49,7 @@ typedef struct hr_region_parts {
 
 /* `count` parts, all zeros. */
 hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, hr_error *error);
-/* run_cpu of operators with this memo. */
-hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error);
+/* run of operators with this memo. */
+hr_status hr__parts_run(hr_op_call *c, hr_error *error);
 
 #endif

@@ -11,13 +11,6 @@ typedef struct reinterpret_args {
     int32_t dtype;
 } reinterpret_args;
 
-static const hr_arg_def reinterpret_arg_defs[] = {
-    HR_NEW_SHAPE_ARG_DEFS(reinterpret_args, to),
-    HR_ARG(reinterpret_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the elements of the output. Default: that of the input. Unless a shape is "
-           "given, the last extent changes with the size of the elements."),
-    HR_ARG_END};
-
 static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
 {
     const reinterpret_args *a = c->args;
@@ -33,27 +26,25 @@ static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
 
 /* A window of smaller elements may begin at any address. Where elements of the new type would not
  * be aligned, they are copied. */
-static hr_status reinterpret_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status reinterpret_run(hr_op_call *c, hr_error *error)
 {
-    HR_TRY(hr__view_run(calls, n, error));
-    for (int32_t i = 0; i < n; i++) {
-        hr_tensor *out = &calls[i].out[0];
-        size_t bytes, total;
-        if ((uintptr_t)out->data % hr_dtype_size(out->dtype) == 0)
-            continue;
-        if (calls[i].staging || (out->buffer && hr_buffer_device(out->buffer) != HR_DEVICE_HOST))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "the input begins at an address that no element of type %s can have; "
-                           "copy it first (fn.copy)",
-                           hr_dtype_name(out->dtype));
-        if (!hr_tensor_bytes(out, &bytes) || !hr_size_mul(bytes, (size_t)calls[i].count, &total))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
-        out->data = hr_arena_alloc(calls[i].arena, total, error);
-        out->buffer = NULL;
-        if (!out->data)
-            return HR_STATUS_NO_MEMORY;
-        memcpy(out->data, calls[i].in[0].data, total);
-    }
+    hr_tensor *out = &c->out[0];
+    size_t bytes, total;
+
+    HR_TRY(hr__view_run(c, error));
+    if ((uintptr_t)out->data % hr_dtype_size(out->dtype) == 0)
+        return HR_STATUS_OK;
+    if (c->staging || (out->buffer && hr_buffer_device(out->buffer) != HR_DEVICE_HOST))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input begins at an address that no element of type %s can have; "
+                       "copy it first (fn.copy)",
+                       hr_dtype_name(out->dtype));
+    if (!hr_tensor_bytes(out, &bytes) || !hr_size_mul(bytes, (size_t)c->count, &total))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+    out->data = hr_arena_alloc(c->arena, total, error);
+    out->buffer = NULL;
+    HR_TRY_ALLOC(out->data);
+    memcpy(out->data, c->in[0].data, total);
     return HR_STATUS_OK;
 }
 
@@ -65,10 +56,12 @@ const hr_op_def hr_op_reinterpret = {
     .devices = "cpu|gpu",
     .flags =
         HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = reinterpret_arg_defs,
-    .args_size = sizeof(reinterpret_args),
+    HR_ARGS(reinterpret_args, HR_NEW_SHAPE_ARG_DEFS(reinterpret_args, to),
+            HR_ARG(reinterpret_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the elements of the output. Default: that of the input. Unless a shape "
+                   "is given, the last extent changes with the size of the elements.")),
     .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
     .infer = reinterpret_infer,
-    .run_cpu = reinterpret_run,
+    .run = reinterpret_run,
 };

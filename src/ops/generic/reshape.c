@@ -8,8 +8,6 @@ typedef struct reshape_args {
     hr_new_shape_args to;
 } reshape_args;
 
-static const hr_arg_def reshape_arg_defs[] = {HR_NEW_SHAPE_ARG_DEFS(reshape_args, to), HR_ARG_END};
-
 static hr_status reshape_infer(hr_op_call *c, hr_error *error)
 {
     const reshape_args *a = c->args;
@@ -29,10 +27,9 @@ const hr_op_def hr_op_reshape = {
     .devices = "cpu|gpu",
     .flags =
         HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = reshape_arg_defs,
-    .args_size = sizeof(reshape_args),
+    HR_ARGS(reshape_args, HR_NEW_SHAPE_ARG_DEFS(reshape_args, to)),
     .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
     .infer = reshape_infer,
-    .run_cpu = hr__view_run,
+    .run = hr__view_run,
 };

@@ -8,12 +8,6 @@ typedef struct sequence_rearrange_args {
     hr_ints new_order;
 } sequence_rearrange_args;
 
-static const hr_arg_def sequence_rearrange_arg_defs[] = {
-    HR_ARG(sequence_rearrange_args, new_order, INTS,
-           HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED | HR_ARG_EXACT, NULL,
-           "For each frame of the output, the number of the input frame. Numbers may repeat."),
-    HR_ARG_END};
-
 static hr_status sequence_rearrange_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_ints order = ((const sequence_rearrange_args *)args)->new_order;
@@ -82,10 +76,13 @@ const hr_op_def hr_op_sequence_rearrange = {
     .doc = "Puts the frames of a sequence into another order. Frames may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_SEQUENCE,
-    .args = sequence_rearrange_arg_defs,
-    .args_size = sizeof(sequence_rearrange_args),
+    HR_ARGS(
+        sequence_rearrange_args,
+        HR_ARG(sequence_rearrange_args, new_order, INTS,
+               HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED | HR_ARG_EXACT, NULL,
+               "For each frame of the output, the number of the input frame. Numbers may repeat.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = sequence_rearrange_check,
     .infer = sequence_rearrange_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

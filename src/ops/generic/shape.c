@@ -7,8 +7,6 @@ typedef struct shape_args {
     int32_t dtype;
 } shape_args;
 
-static const hr_arg_def shape_arg_defs[] = {HR_EXTENTS_DTYPE_ARG(shape_args), HR_ARG_END};
-
 static hr_status shape_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -22,11 +20,10 @@ static hr_status shape_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status shape_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status shape_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__extents_store(&calls[i], calls[i].in[0].shape.extent);
+    hr__extents_store(c, c->in[0].shape.extent);
     return HR_STATUS_OK;
 }
 
@@ -36,32 +33,27 @@ const hr_op_def hr_op_shape = {
     .doc = "The extents of the input, a tensor of shape (dimensions,).",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
-    .args = shape_arg_defs,
-    .args_size = sizeof(shape_args),
+    HR_ARGS(shape_args, HR_EXTENTS_DTYPE_ARG(shape_args)),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"shape"}),
     .check = shape_check,
     .infer = shape_infer,
-    .run_cpu = shape_run,
+    .run = shape_run,
 };
-
-static const hr_arg_def shapes_arg_defs[] = {
-    HR_EXTENTS_DTYPE_ARG(shape_args), HR_ARG_RENAMED(type, DTYPE, dtype, "0.27"), HR_ARG_END};
 
 const hr_op_def hr_op_shapes = {
     HR_OP_ABI,
     .name = "shapes",
-    .doc =
-        "The extents of the input, a tensor of shape (dimensions,). The method `shape()` of data "
-        "nodes does the same.",
+    .doc = "The extents of the input, a tensor of shape (dimensions,). The method `shape()` of "
+           "data nodes does the same.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_DEPRECATED | HR_OP_CHEAP | HR_OP_ANYWHERE | HR_OP_SEQUENCE |
              HR_OP_VOLUMETRIC,
-    .args = shapes_arg_defs,
-    .args_size = sizeof(shape_args),
+    HR_ARGS(shape_args, HR_EXTENTS_DTYPE_ARG(shape_args),
+            HR_ARG_RENAMED(type, DTYPE, dtype, "0.27")),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"shape"}),
     .check = shape_check,
     .infer = shape_infer,
-    .run_cpu = shape_run,
+    .run = shape_run,
 };

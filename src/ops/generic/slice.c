@@ -20,23 +20,6 @@ typedef struct slice_args {
     int32_t dtype;
 } slice_args;
 
-static const hr_arg_def slice_arg_defs[] = {
-    HR_SLICE_ARG_DEFS(slice_args, window),
-    HR_ARG(slice_args, fill_values, FLOATS, HR_ARG_NONFINITE, "[0.0]",
-           "Values outside the input for the policy \"pad\": one value, or one per channel."),
-    HR_ARG(slice_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the input: \"error\"; \"trim_to_shape\" (make "
-           "the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); \"clamp\" or "
-           "\"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" (cba|abcd|dcb); "
-           "\"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
-           .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
-    HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
-           "are truncated, and values outside the range saturate."),
-    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
-    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
-    HR_ARG_END};
-
 typedef struct box {
     int64_t start[HR_MAX_NDIM], size[HR_MAX_NDIM];
     bool sticks_out;  /* with a policy that says what is outside: */
@@ -217,13 +200,26 @@ const hr_op_def hr_op_slice = {
         "are given. Anchor and shape of the window can also be inputs. The layout does not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = slice_arg_defs,
-    .args_size = sizeof(slice_args),
+    HR_ARGS(
+        slice_args, HR_SLICE_ARG_DEFS(slice_args, window),
+        HR_ARG(slice_args, fill_values, FLOATS, HR_ARG_NONFINITE, "[0.0]",
+               "Values outside the input for the policy \"pad\": one value, or one per channel."),
+        HR_ARG(slice_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+               "What to do if the window extends beyond the input: \"error\"; \"trim_to_shape\" "
+               "(make the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); "
+               "\"clamp\" or \"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" "
+               "(cba|abcd|dcb); \"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
+               .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
+        HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. "
+               "Fractions are truncated, and values outside the range saturate."),
+        HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+        HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24")),
     .in = HR_INPUTS({.name = "data"}, {.name = "anchor", .host = true},
                     {.name = "shape", .host = true}),
     .in_min = 1,
     .infer = slice_infer,
     .lower = slice_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

@@ -10,13 +10,6 @@ typedef struct squeeze_args {
     const char *axis_names;
 } squeeze_args;
 
-static const hr_arg_def squeeze_arg_defs[] = {
-    HR_ARG(squeeze_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Dimensions to remove, each of extent 1. Dimensions that do not exist are ignored."),
-    HR_ARG(squeeze_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "The dimensions as letters of the layout. Not together with `axes`."),
-    HR_ARG_END};
-
 static hr_status squeeze_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
@@ -89,10 +82,14 @@ const hr_op_def hr_op_squeeze = {
     .devices = "cpu|gpu",
     .flags =
         HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = squeeze_arg_defs,
-    .args_size = sizeof(squeeze_args),
+    HR_ARGS(
+        squeeze_args,
+        HR_ARG(squeeze_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Dimensions to remove, each of extent 1. Dimensions that do not exist are ignored."),
+        HR_ARG(squeeze_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
+               "The dimensions as letters of the layout. Not together with `axes`.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = squeeze_check,
     .infer = squeeze_infer,
-    .run_cpu = hr__view_run,
+    .run = hr__view_run,
 };

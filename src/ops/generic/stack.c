@@ -12,13 +12,6 @@ typedef struct stack_args {
     const char *axis_name;
 } stack_args;
 
-static const hr_arg_def stack_arg_defs[] = {
-    HR_ARG(stack_args, axis, INT, 0, "0",
-           "Position of the new axis in the output; negative numbers count from the end."),
-    HR_ARG(stack_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
-           "Letter of the new axis. Without it the output has no layout."),
-    HR_ARG_END};
-
 static hr_status stack_check(const void *args, const hr_given *given, hr_error *error)
 {
     const char *name = ((const stack_args *)args)->axis_name;
@@ -52,12 +45,15 @@ const hr_op_def hr_op_stack = {
     .name = "stack",
     .doc = "Joins inputs of the same type and shape along a new axis.",
     .devices = "cpu|gpu",
-    .args = stack_arg_defs,
-    .args_size = sizeof(stack_args),
+    HR_ARGS(stack_args,
+            HR_ARG(stack_args, axis, INT, 0, "0",
+                   "Position of the new axis in the output; negative numbers count from the end."),
+            HR_ARG(stack_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+                   "Letter of the new axis. Without it the output has no layout.")),
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
     .check = stack_check,
     .infer = stack_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

@@ -28,21 +28,6 @@ typedef struct subscript_args {
         NUMBER("hi", d, hi, "End of a range of dimension " #d "; < 0: from the end."),             \
         NUMBER("step", d, step, "Step of a range of dimension " #d ", not 0; default 1.")
 
-static const hr_arg_def subscript_arg_defs[] = {
-    HR_ARG(subscript_args, num_subscripts, INT, 0, "0",
-           "Number of subscripts, including whole dimensions (`:`). The input must have at least "
-           "as many dimensions.",
-           .min = 0, .max = INT32_MAX),
-    DIMENSION(0),
-    DIMENSION(1),
-    DIMENSION(2),
-    DIMENSION(3),
-    DIMENSION(4),
-    DIMENSION(5),
-    DIMENSION(6),
-    DIMENSION(7),
-    HR_ARG_END};
-
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 {
     return HR_MAX(lo, HR_MIN(v, hi));
@@ -145,9 +130,14 @@ const hr_op_def hr_op__subscript = {
            "letters of removed dimensions.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = subscript_arg_defs,
-    .args_size = sizeof(subscript_args),
+    HR_ARGS(subscript_args,
+            HR_ARG(subscript_args, num_subscripts, INT, 0, "0",
+                   "Number of subscripts, including whole dimensions (`:`). The input must have at "
+                   "least as many dimensions.",
+                   .min = 0, .max = INT32_MAX),
+            DIMENSION(0), DIMENSION(1), DIMENSION(2), DIMENSION(3), DIMENSION(4), DIMENSION(5),
+            DIMENSION(6), DIMENSION(7)),
     .in = HR_INPUTS({.name = "data"}),
     .infer = subscript_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

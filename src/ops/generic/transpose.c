@@ -12,17 +12,6 @@ typedef struct transpose_args {
     const char *output_layout;
 } transpose_args;
 
-static const hr_arg_def transpose_arg_defs[] = {
-    HR_ARG(
-        transpose_args, perm, INTS, HR_ARG_OPTIONAL, NULL,
-        "For each dimension of the output, the dimension of the input. Default: reversed order."),
-    HR_ARG(transpose_args, transpose_layout, BOOL, 0, "True",
-           "Move the letters of the layout with their dimensions; otherwise the layout does not "
-           "change."),
-    HR_ARG(transpose_args, output_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "Layout of the output; overrides `transpose_layout`."),
-    HR_ARG_END};
-
 static hr_status transpose_check(const void *args, const hr_given *given, hr_error *error)
 {
     const transpose_args *a = args;
@@ -93,10 +82,17 @@ const hr_op_def hr_op_transpose = {
     .doc = "Changes the order of the dimensions.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = transpose_arg_defs,
-    .args_size = sizeof(transpose_args),
+    HR_ARGS(transpose_args,
+            HR_ARG(transpose_args, perm, INTS, HR_ARG_OPTIONAL, NULL,
+                   "For each dimension of the output, the dimension of the input. Default: "
+                   "reversed order."),
+            HR_ARG(transpose_args, transpose_layout, BOOL, 0, "True",
+                   "Move the letters of the layout with their dimensions; otherwise the layout "
+                   "does not change."),
+            HR_ARG(transpose_args, output_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
+                   "Layout of the output; overrides `transpose_layout`.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = transpose_check,
     .infer = transpose_infer,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

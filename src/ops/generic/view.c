@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-hr_status hr__view_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__view_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        calls[i].out[0].data = calls[i].in[0].data;
-        calls[i].out[0].buffer = calls[i].in[0].buffer;
-    }
+    c->out[0].data = c->in[0].data;
+    c->out[0].buffer = c->in[0].buffer;
     return HR_STATUS_OK;
 }
 

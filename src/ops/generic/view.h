@@ -6,8 +6,8 @@
 
 #include "core/core.h"
 
-/* run_cpu of a VIEW operator with one output: it has the elements of input 0. */
-hr_status hr__view_run(hr_op_call *calls, int32_t n, hr_error *error);
+/* run of a VIEW operator with one output: it has the elements of input 0. */
+hr_status hr__view_run(hr_op_call *c, hr_error *error);
 
 /* Inserts a dimension before dimension `at` (ndim: after the last). The caller has checked that
  * there is room. `name` is its letter, used if the layout is not empty. */

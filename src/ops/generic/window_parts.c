@@ -51,8 +51,7 @@ static hr_status make_fill(hr_op_call *c, const float *fill, int32_t count, hr_r
     size_t item = hr_dtype_size(c->out[0].dtype);
     char *to = hr_arena_alloc(c->arena, (size_t)count * HR_REGION_FILL, error);
 
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     parts->fill = to;
     parts->fill_size = (size_t)count * HR_REGION_FILL;
     for (int32_t i = 0; i < count; i++)

@@ -8,10 +8,6 @@ typedef struct zeros_args {
     int32_t dtype;
 } zeros_args;
 
-static const hr_arg_def zeros_arg_defs[] = {
-    HR_FILL_ARG_DEFS(zeros_args, fill),
-    HR_ARG(zeros_args, dtype, DTYPE, 0, "INT32", "Type of the output."), HR_ARG_END};
-
 static hr_status zeros_infer(hr_op_call *c, hr_error *error)
 {
     const zeros_args *a = c->args;
@@ -20,11 +16,10 @@ static hr_status zeros_infer(hr_op_call *c, hr_error *error)
     return hr__fill_number_infer(c, 0.0, error);
 }
 
-static hr_status zeros_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status zeros_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__fill_number(&calls[i], 0.0);
+    hr__fill_number(c, 0.0);
     return HR_STATUS_OK;
 }
 
@@ -34,8 +29,8 @@ const hr_op_def hr_op_zeros = {
     .doc = "A tensor of zeros, of any shape and type.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = zeros_arg_defs,
-    .args_size = sizeof(zeros_args),
+    HR_ARGS(zeros_args, HR_FILL_ARG_DEFS(zeros_args, fill),
+            HR_ARG(zeros_args, dtype, DTYPE, 0, "INT32", "Type of the output.")),
     .infer = zeros_infer,
-    .run_cpu = zeros_run,
+    .run = zeros_run,
 };

@@ -20,17 +20,6 @@ typedef struct coord_flip_args {
     HR_ARG(coord_flip_args, field, INT, HR_ARG_PER_SAMPLE, deflt,                                  \
            "If not 0, mirror this coordinate.")
 
-static const hr_arg_def coord_flip_arg_defs[] = {
-    CENTER(center_x),
-    CENTER(center_y),
-    CENTER(center_z),
-    FLIP(flip_x, "1"),
-    FLIP(flip_y, "0"),
-    FLIP(flip_z, "0"),
-    HR_ARG(coord_flip_args, layout, LAYOUT, 0, "\"\"",
-           "Order of the coordinates, as letters of \"xyz\". Default: \"x\", \"xy\" or \"xyz\"."),
-    HR_ARG_END};
-
 static void flip_make(const coord_flip_args *a, int32_t ndim, hr_coord_flip *m)
 {
     const float centers[] = {a->center_x, a->center_y, a->center_z};
@@ -85,24 +74,27 @@ static void flip_one(hr_op_call *c)
     }
 }
 
-static hr_status coord_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status coord_flip_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        flip_one(&calls[i]);
+    flip_one(c);
     return HR_STATUS_OK;
 }
 
 const hr_op_def hr_op_coord_flip = {
     HR_OP_ABI,
     .name = "coord_flip",
-    .doc = "Mirrors points: a coordinate x becomes 2 * center - x. Points are the rows of the "
-           "input.",
+    .doc =
+        "Mirrors points: a coordinate x becomes 2 * center - x. Points are the rows of the input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
-    .args = coord_flip_arg_defs,
-    .args_size = sizeof(coord_flip_args),
+    HR_ARGS(
+        coord_flip_args, CENTER(center_x), CENTER(center_y), CENTER(center_z), FLIP(flip_x, "1"),
+        FLIP(flip_y, "0"), FLIP(flip_z, "0"),
+        HR_ARG(
+            coord_flip_args, layout, LAYOUT, 0, "\"\"",
+            "Order of the coordinates, as letters of \"xyz\". Default: \"x\", \"xy\" or \"xyz\".")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = coord_flip_infer,
-    .run_cpu = coord_flip_run,
+    .run = coord_flip_run,
 };

@@ -125,8 +125,7 @@ static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_err
     int64_t frames;
     size_t bytes, count;
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     HR_TRY(frames_find(c, &frames, error));
     *memo = (hr_coord_transform){.frames = frames == HR_FRAMES_NONE ? 1 : frames, .points = 1};
     memo->repeated = frames != HR_FRAMES_NONE && in->layout.name[0] != 'F';
@@ -135,8 +134,7 @@ static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_err
     if (!hr_size_mul((size_t)HR_MAX(memo->frames, 1), sizeof(*memo->maps), &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "there are too many frames");
     memo->maps = hr_arena_alloc(c->arena, bytes, error);
-    if (!memo->maps)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo->maps);
     if (!hr_shape_volume(&in->shape, &count))
         return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
     for (int64_t f = 0; f < HR_MAX(memo->frames, 1); f++)
@@ -224,11 +222,10 @@ static void transform_one(hr_op_call *c)
                 (uint8_t *)out->data + f * to, out->dtype, points);
 }
 
-static hr_status coord_transform_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status coord_transform_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        transform_one(&calls[i]);
+    transform_one(c);
     return HR_STATUS_OK;
 }
 
@@ -243,5 +240,5 @@ const hr_op_def hr_op_coord_transform = {
     .args_size = sizeof(coord_transform_args),
     .in = HR_INPUTS({.name = "data"}),
     .infer = coord_transform_infer,
-    .run_cpu = coord_transform_run,
+    .run = coord_transform_run,
 };

@@ -80,8 +80,7 @@ hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const
 {
     hr_transform_product *chain = hr_arena_alloc(c->arena, sizeof(*chain), error);
 
-    if (!chain)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(chain);
     *chain = (hr_transform_product){.ndim = ndim,
                                     .reverse = ((const hr_transform_args *)c->args)->reverse_order,
                                     .frames = frames == HR_FRAMES_NONE ? 1 : frames,
@@ -98,8 +97,7 @@ static hr_status leave_made(hr_op_call *c, hr_transform_fn make, int32_t ndim, i
     const void *device;
     float *made = hr_arena_alloc(c->arena, (count * size + 1) * sizeof(*made), error);
 
-    if (!made)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(made);
     for (size_t f = 0; f < count; f++) {
         hr_affine matrix;
         HR_TRY(make_frame(c, make, ndim, (int64_t)f, &matrix, error));
@@ -122,8 +120,7 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
     hr_frames frames = {.count = HR_FRAMES_NONE};
     int32_t of_input = 0;
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     memo->make = make;
     c->memo = memo;
     if (c->n_in > 0) {
@@ -188,7 +185,7 @@ static void store(const hr_op_call *c, const hr_affine *matrix, size_t frame, si
     }
 }
 
-static hr_status run_one(hr_op_call *c, hr_error *error)
+hr_status hr__transform_run(hr_op_call *c, hr_error *error)
 {
     const how *memo = c->memo;
     const hr_shape *shape = &c->out[0].shape;
@@ -201,12 +198,5 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
         HR_TRY(make_frame(c, memo->make, ndim, (int64_t)f, &matrix, error));
         store(c, &matrix, f, frames * (size_t)(ndim * (ndim + 1)));
     }
-    return HR_STATUS_OK;
-}
-
-hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(run_one(&calls[i], error));
     return HR_STATUS_OK;
 }

@@ -42,13 +42,13 @@ typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_affine *matr
     HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu|gpu",                       \
                .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS, .args = id##_arg_defs,       \
                .args_size = sizeof(hr_transform_args), .in = HR_INPUTS({.name = "matrix"}),        \
-               .in_max = 1, .infer = id##_infer, .run_cpu = hr__transform_run
+               .in_max = 1, .infer = id##_infer, .run = hr__transform_run
 
 /* The rest of infer. The transform has `ndim` dimensions, or with `any` as many as its input if
  * there is one. The run makes the matrix with `make`. */
 hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transform_fn make,
                               hr_error *error);
-hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__transform_run(hr_op_call *c, hr_error *error);
 /* Fails if a list has neither `n` elements nor one. */
 hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error);
 /* Adds a translation to a linear transform so that `center` (which may be absent) does not move. */

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static const hr_arg_def combine_arg_defs[] = {
-    HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",
-           "Apply the last input first, not the first one."),
-    HR_ARG_END};
-
 static hr_status combine_infer(hr_op_call *c, hr_error *error)
 {
     hr_frames frames = {.count = HR_FRAMES_NONE};
@@ -49,12 +44,11 @@ static void combine_one(const hr_op_call *c, size_t sample)
     }
 }
 
-static hr_status combine_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status combine_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < calls[i].count; k++)
-            combine_one(&calls[i], (size_t)k);
+    for (int32_t k = 0; k < c->count; k++)
+        combine_one(c, (size_t)k);
     return HR_STATUS_OK;
 }
 
@@ -65,11 +59,11 @@ const hr_op_def hr_op_transforms_combine = {
            "one matrix.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = combine_arg_defs,
-    .args_size = sizeof(hr_transform_args),
+    HR_ARGS(hr_transform_args, HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",
+                                      "Apply the last input first, not the first one.")),
     .in = HR_INPUTS({.name = "matrix"}),
     .in_min = 2,
     .in_max = 99,
     .infer = combine_infer,
-    .run_cpu = combine_run,
+    .run = combine_run,
 };

@@ -25,11 +25,8 @@ static hr_status translation_infer(hr_op_call *c, hr_error *error)
     return hr__transform_infer(c, hr__frames_part(a->offset, 0).n, false, translation_make, error);
 }
 
-static const char *const translation_aliases[] = {"transform_translation",
-                                                  "ops:TransformTranslation", NULL};
-
 const hr_op_def hr_op_transforms_translation = {
     HR_TRANSFORM_TABLE(translation, "The matrix of a translation. If there is an input, a "
                                     "transform, the result combines both."),
-    .aliases = translation_aliases,
+    .aliases = HR_NAMES("transform_translation", "ops:TransformTranslation"),
 };

@@ -18,23 +18,6 @@ typedef struct crop_args {
     hr_floats fill_values;
 } crop_args;
 
-static const hr_arg_def crop_arg_defs[] = {
-    HR_CROP_ARG_DEFS(crop_args, crop),
-    HR_ARG(crop_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the image: \"error\"; \"trim_to_shape\" "
-           "(make the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); "
-           "\"clamp\" or \"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" "
-           "(cba|abcd|dcb); \"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
-           .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
-    HR_ARG(crop_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside the image: one value, or one per channel."),
-    HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
-           "are truncated, and values outside the range saturate."),
-    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
-    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
-    HR_ARG_END};
-
 static hr_status crop_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
@@ -138,12 +121,25 @@ const hr_op_def hr_op_crop = {
         "sequences if `crop_d` or three elements of `crop` are given. The layout does not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = crop_arg_defs,
-    .args_size = sizeof(crop_args),
+    HR_ARGS(
+        crop_args, HR_CROP_ARG_DEFS(crop_args, crop),
+        HR_ARG(crop_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+               "What to do if the window extends beyond the image: \"error\"; \"trim_to_shape\" "
+               "(make the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); "
+               "\"clamp\" or \"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" "
+               "(cba|abcd|dcb); \"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
+               .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
+        HR_ARG(crop_args, fill_values, FLOATS, 0, "[0.0]",
+               "What \"pad\" writes outside the image: one value, or one per channel."),
+        HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. "
+               "Fractions are truncated, and values outside the range saturate."),
+        HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+        HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24")),
     .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .check = crop_check,
     .infer = crop_infer,
     .lower = crop_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,
-    .run_cpu = hr__parts_run,
+    .run = hr__parts_run,
 };

@@ -16,37 +16,6 @@ typedef struct cmn_args {
     float scale, shift;
 } cmn_args;
 
-static const hr_arg_def cmn_arg_defs[] = {
-    HR_CROP_ARG_DEFS(cmn_args, crop),
-    HR_ARG(cmn_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the image: \"error\", \"pad\" or "
-           "\"constant\" (fill with `fill_values`), or \"trim_to_shape\" (make the window "
-           "smaller).",
-           .choices = HR_BOUNDS_CHOICES),
-    HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside the image and into channels that `pad_output` adds: "
-           "one value, or one per output channel, in units of the output (not normalised). With "
-           "`pad_output`, channels without a value contain zeros."),
-    HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",
-           "If not 0, the window is mirrored left to right."),
-    HR_ARG(cmn_args, mean, FLOATS, HR_ARG_PER_SAMPLE, "[0.0]",
-           "Is subtracted: one value, or one per channel, in units of the input."),
-    HR_ARG(cmn_args, std, FLOATS, HR_ARG_PER_SAMPLE, "[1.0]",
-           "Divisor: one value, or one per channel, in units of the input."),
-    HR_ARG(cmn_args, scale, FLOAT, 0, "1.0", "Factor of the normalised values."),
-    HR_ARG(cmn_args, shift, FLOAT, 0, "0.0", "Is added to the scaled values."),
-    HR_ARG(cmn_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: FLOAT, FLOAT16, UINT8 or INT8. For integers, halves are rounded "
-           "away from zero, and values outside the range saturate."),
-    HR_ARG(cmn_args, output_layout, LAYOUT, 0, "\"CHW\"",
-           "Layout of the output, a permutation of the input's; empty: as the input."),
-    HR_ARG(cmn_args, pad_output, BOOL, 0, "False",
-           "Add channels up to the next power of two. They contain zeros, or `fill_values` with "
-           "the policy \"pad\"."),
-    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
-    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
-    HR_ARG_END};
-
 static hr_status cmn_check(const void *args, const hr_given *given, hr_error *error)
 {
     const cmn_args *a = args;
@@ -215,14 +184,40 @@ static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *e
 const hr_op_def hr_op_crop_mirror_normalize = {
     HR_OP_ABI,
     .name = "crop_mirror_normalize",
-    .doc =
-        "Takes a window, mirrors it, computes (v - mean) / std * scale + shift for every channel "
-        "and converts type and layout. The input is UINT8, UINT16, INT16, INT32, FLOAT16 or FLOAT. "
-        "For sequences and volumes, give `output_layout`.",
+    .doc = "Takes a window, mirrors it, computes (v - mean) / std * scale + shift for every "
+           "channel and converts type and layout. The input is UINT8, UINT16, INT16, INT32, "
+           "FLOAT16 or FLOAT. For sequences and volumes, give `output_layout`.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = cmn_arg_defs,
-    .args_size = sizeof(cmn_args),
+    HR_ARGS(
+        cmn_args, HR_CROP_ARG_DEFS(cmn_args, crop),
+        HR_ARG(
+            cmn_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+            "What to do if the window extends beyond the image: \"error\", \"pad\" or \"constant\" "
+            "(fill with `fill_values`), or \"trim_to_shape\" (make the window smaller).",
+            .choices = HR_BOUNDS_CHOICES),
+        HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
+               "What \"pad\" writes outside the image and into channels that `pad_output` adds: "
+               "one value, or one per output channel, in units of the output (not normalised). "
+               "With `pad_output`, channels without a value contain zeros."),
+        HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",
+               "If not 0, the window is mirrored left to right."),
+        HR_ARG(cmn_args, mean, FLOATS, HR_ARG_PER_SAMPLE, "[0.0]",
+               "Is subtracted: one value, or one per channel, in units of the input."),
+        HR_ARG(cmn_args, std, FLOATS, HR_ARG_PER_SAMPLE, "[1.0]",
+               "Divisor: one value, or one per channel, in units of the input."),
+        HR_ARG(cmn_args, scale, FLOAT, 0, "1.0", "Factor of the normalised values."),
+        HR_ARG(cmn_args, shift, FLOAT, 0, "0.0", "Is added to the scaled values."),
+        HR_ARG(cmn_args, dtype, DTYPE, 0, "FLOAT",
+               "Type of the output: FLOAT, FLOAT16, UINT8 or INT8. For integers, halves are "
+               "rounded away from zero, and values outside the range saturate."),
+        HR_ARG(cmn_args, output_layout, LAYOUT, 0, "\"CHW\"",
+               "Layout of the output, a permutation of the input's; empty: as the input."),
+        HR_ARG(cmn_args, pad_output, BOOL, 0, "False",
+               "Add channels up to the next power of two. They contain zeros, or `fill_values` "
+               "with the policy \"pad\"."),
+        HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+        HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24")),
     .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .check = cmn_check,
     .lower = cmn_lower,

@@ -3,23 +3,19 @@
 /* fast_resize_crop_mirror: resize_crop_mirror with another default. */
 #include "ops/image/resize_crop_mirror.h"
 
-static const hr_arg_def fast_resize_crop_mirror_arg_defs[] = {
-    HR_FILTER_ARG_DEFS_WITH(hr_resize_args, filter, "False"), HR_RESIZE_CROP_MIRROR_ARG_DEFS,
-    HR_ARG_END};
-
 const hr_op_def hr_op_fast_resize_crop_mirror = {
     HR_OP_ABI,
     .name = "fast_resize_crop_mirror",
-    .doc = "Like `resize_crop_mirror`, which should be used instead, but without antialiasing "
-           "by default.",
+    .doc = "Like `resize_crop_mirror`, which should be used instead, but without antialiasing by "
+           "default.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_DEPRECATED,
-    .args = fast_resize_crop_mirror_arg_defs,
-    .args_size = sizeof(hr_resize_crop_mirror_args),
+    HR_ARGS(hr_resize_crop_mirror_args, HR_FILTER_ARG_DEFS_WITH(hr_resize_args, filter, "False"),
+            HR_RESIZE_CROP_MIRROR_ARG_DEFS),
     .in = HR_INPUTS({.name = "data", .layouts = HR_RESIZE_LAYOUTS}),
     .check = hr__resize_crop_mirror_check,
     .infer = hr__resize_crop_mirror_infer,
     .lower = hr__resize_crop_mirror_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = hr__resize_run,
+    .run = hr__resize_run,
 };

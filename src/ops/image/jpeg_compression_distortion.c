@@ -12,12 +12,6 @@
 
 #include <string.h>
 
-static const hr_arg_def distortion_arg_defs[] = {
-    HR_ARG(hr_jpeg_distortion_args, quality, INT, HR_ARG_PER_SAMPLE, "50",
-           "Quality of the compression, from 1 to 100. Smaller values count as 1, larger ones as "
-           "100."),
-    HR_ARG_END};
-
 /* The samples of a component: whole blocks, with HR_JPEG_ROW_PAD bytes around every row. */
 typedef struct plane {
     uint8_t *rows;
@@ -55,8 +49,7 @@ static hr_status plane_make(plane *p, size_t width, size_t height, hr_arena *are
     if (!hr_size_mul(p->stride, (height + 7) & ~(size_t)7, &size))
         return hr_fail(error, HR_STATUS_LIMIT, "the image is too large");
     p->rows = hr_arena_alloc(arena, size, error);
-    if (!p->rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->rows);
     p->rows += HR_JPEG_ROW_PAD;
     return HR_STATUS_OK;
 }
@@ -68,8 +61,7 @@ static hr_status frame_make(frame *f, hr_arena *arena, hr_error *error)
         HR_TRY(plane_make(&f->chroma[i], (f->width + 1) / 2, (f->height + 1) / 2, arena, error));
     for (int i = 0; i < 4; i++) {
         f->full[i] = hr_arena_alloc(arena, 2 * f->chroma[0].stride, error);
-        if (!f->full[i])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(f->full[i]);
         f->full[i] += HR_JPEG_ROW_PAD;
     }
     return HR_STATUS_OK;
@@ -168,8 +160,7 @@ static hr_status distort_sample(hr_op_call *c, hr_error *error)
     const size_t pixels = (size_t)extent[0] * (size_t)extent[1];
     frame *f = hr_arena_alloc(c->arena, sizeof(*f), error);
 
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     if (pixels == 0)
         return HR_STATUS_OK;
     *f = (frame){.kernels = c->kernels, .height = (size_t)extent[0], .width = (size_t)extent[1]};
@@ -183,13 +174,11 @@ static hr_status distort_sample(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status distortion_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status distortion_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_arena_mark mark = hr_arena_save(calls[i].arena);
-        HR_TRY(distort_sample(&calls[i], error));
-        hr_arena_restore(calls[i].arena, mark);
-    }
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    HR_TRY(distort_sample(c, error));
+    hr_arena_restore(c->arena, mark);
     return HR_STATUS_OK;
 }
 
@@ -214,14 +203,16 @@ static hr_status distortion_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_jpeg_compression_distortion = {
     HR_OP_ABI,
     .name = "jpeg_compression_distortion",
-    .doc = "Adds the artefacts of JPEG compression to RGB images: the output is the image "
-           "after it was saved as JPEG and decoded again, with chroma at half size (4:2:0). The "
-           "input is UINT8.",
+    .doc = "Adds the artefacts of JPEG compression to RGB images: the output is the image after it "
+           "was saved as JPEG and decoded again, with chroma at half size (4:2:0). The input is "
+           "UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = distortion_arg_defs,
-    .args_size = sizeof(hr_jpeg_distortion_args),
+    HR_ARGS(hr_jpeg_distortion_args,
+            HR_ARG(hr_jpeg_distortion_args, quality, INT, HR_ARG_PER_SAMPLE, "50",
+                   "Quality of the compression, from 1 to 100. Smaller values count as 1, larger "
+                   "ones as 100.")),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|FHWC"}),
     .infer = distortion_infer,
-    .run_cpu = distortion_run,
+    .run = distortion_run,
 };

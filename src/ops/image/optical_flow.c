@@ -4,29 +4,6 @@
 #include "ops/image/optical_flow.h"
 #include "headrace/operator.h"
 
-static const hr_arg_def optical_flow_arg_defs[] = {
-    HR_ARG(optical_flow_args, preset, FLOAT, 0, "0.0",
-           "Speed against accuracy: below 0.375 slowest and most accurate, from 0.75 fastest, "
-           "otherwise in between.",
-           .min = 0, .max = 1),
-    HR_ARG(optical_flow_args, output_grid, INT, 0, "4",
-           "Width and height, in pixels, of the cells that have one vector each: 1, 2 or 4. GPUs "
-           "before the Ampere architecture accept only 4."),
-    HR_ARG_RENAMED(output_format, INT, output_grid, "1.11"),
-    HR_ARG(optical_flow_args, hint_grid, INT, 0, "4",
-           "Width and height of the cells of external hints, in pixels: 1, 2, 4 or 8. GPUs before "
-           "the Ampere architecture accept fewer."),
-    HR_ARG(optical_flow_args, enable_temporal_hints, BOOL, 0, "False",
-           "Whether the search begins with the vectors of the frame before. The first two frames "
-           "of a sequence have no such hints."),
-    HR_ARG(optical_flow_args, enable_external_hints, BOOL, 0, "False",
-           "Whether the second input contains vectors near which to search. Without this, a second "
-           "input has no effect."),
-    HR_ARG(optical_flow_args, image_type, IMAGE_TYPE, 0, "RGB",
-           "Colours of the frames: RGB, BGR or GRAY. RGB and BGR have three channels, or four, of "
-           "which the last one is ignored."),
-    HR_ARG_END};
-
 static hr_status optical_flow_check(const void *args, const hr_given *given, hr_error *error)
 {
     const optical_flow_args *a = args;
@@ -109,8 +86,27 @@ const hr_op_def hr_op_optical_flow = {
            "computes in steps of 1/32 pixel.",
     .devices = "gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = optical_flow_arg_defs,
-    .args_size = sizeof(optical_flow_args),
+    HR_ARGS(optical_flow_args,
+            HR_ARG(optical_flow_args, preset, FLOAT, 0, "0.0",
+                   "Speed against accuracy: below 0.375 slowest and most accurate, from 0.75 "
+                   "fastest, otherwise in between.",
+                   .min = 0, .max = 1),
+            HR_ARG(optical_flow_args, output_grid, INT, 0, "4",
+                   "Width and height, in pixels, of the cells that have one vector each: 1, 2 or "
+                   "4. GPUs before the Ampere architecture accept only 4."),
+            HR_ARG_RENAMED(output_format, INT, output_grid, "1.11"),
+            HR_ARG(optical_flow_args, hint_grid, INT, 0, "4",
+                   "Width and height of the cells of external hints, in pixels: 1, 2, 4 or 8. GPUs "
+                   "before the Ampere architecture accept fewer."),
+            HR_ARG(optical_flow_args, enable_temporal_hints, BOOL, 0, "False",
+                   "Whether the search begins with the vectors of the frame before. The first two "
+                   "frames of a sequence have no such hints."),
+            HR_ARG(optical_flow_args, enable_external_hints, BOOL, 0, "False",
+                   "Whether the second input contains vectors near which to search. Without this, "
+                   "a second input has no effect."),
+            HR_ARG(optical_flow_args, image_type, IMAGE_TYPE, 0, "RGB",
+                   "Colours of the frames: RGB, BGR or GRAY. RGB and BGR have three channels, or "
+                   "four, of which the last one is ignored.")),
     .in = HR_INPUTS({.name = "frames", .layouts = "FHWC"}, {.name = "hints", .layouts = "FHWC"}),
     .in_min = 1,
     .check = optical_flow_check,

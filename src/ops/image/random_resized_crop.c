@@ -12,14 +12,6 @@ typedef struct random_resized_crop_args {
     hr_ints size;
 } random_resized_crop_args;
 
-static const hr_arg_def random_resized_crop_arg_defs[] = {
-    HR_ARG(random_resized_crop_args, size, INTS, HR_ARG_REQUIRED, NULL,
-           "Height and width of the output in pixels; a single number is used for both. With 0 "
-           "the output has no pixels.",
-           .min = 0, .max = 2147483647, .count_min = 1, .count_max = 2),
-    HR_RANDOM_WINDOW_ARG_DEFS(random_resized_crop_args, random),
-    HR_FILTER_ARG_DEFS(random_resized_crop_args, filter), HR_ARG_END};
-
 static hr_status random_resized_crop_lower(hr_op_call *c, hr_image_program *program,
                                            hr_error *error)
 {
@@ -49,8 +41,13 @@ const hr_op_def hr_op_random_resized_crop = {
            "the output has the type of the input or FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE,
-    .args = random_resized_crop_arg_defs,
-    .args_size = sizeof(random_resized_crop_args),
+    HR_ARGS(random_resized_crop_args,
+            HR_ARG(random_resized_crop_args, size, INTS, HR_ARG_REQUIRED, NULL,
+                   "Height and width of the output in pixels; a single number is used for both. "
+                   "With 0 the output has no pixels.",
+                   .min = 0, .max = 2147483647, .count_min = 1, .count_max = 2),
+            HR_RANDOM_WINDOW_ARG_DEFS(random_resized_crop_args, random),
+            HR_FILTER_ARG_DEFS(random_resized_crop_args, filter)),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW|FHWC|FCHW|CFHW|HW"}),
     .lower = random_resized_crop_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,

@@ -12,14 +12,6 @@ typedef struct remap_args {
     const char *pixel_origin;
 } remap_args;
 
-static const hr_arg_def remap_arg_defs[] = {
-    HR_ARG(remap_args, interp, INTERP, 0, "INTERP_LINEAR",
-           "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
-    HR_ARG(remap_args, pixel_origin, STRING, 0, "\"corner\"",
-           "Where the position (0, 0) is: the \"corner\" of the first pixel, or its \"center\".",
-           .choices = "corner|center"),
-    HR_ARG_END};
-
 /* The shape of a map without its channels, of which there must be one: frames (-1: none), height,
  * width. */
 static hr_status map_shape(const hr_tensor *map, int64_t shape[3], hr_error *error)
@@ -67,8 +59,7 @@ static hr_status remap_infer(hr_op_call *c, hr_error *error)
 
     HR_TRY(hr__remapped_begin(c, "HWC|FHWC", a->interp, &m, error));
     float *fill = hr_arena_alloc(c->arena, (size_t)m->image.channels * sizeof(*fill), error);
-    if (!fill)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(fill);
     memset(fill, 0, (size_t)m->image.channels * sizeof(*fill));
     m->image.fill = fill;
     m->shift = strcmp(a->pixel_origin, "corner") == 0 ? -0.5f : 0.0f;
@@ -79,17 +70,23 @@ static hr_status remap_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_remap = {
     HR_OP_ABI,
     .name = "experimental.remap",
-    .doc = "Takes every pixel of the output from a position in the input: the second and the "
-           "third input hold the x and the y of these positions, in pixels. They are FLOAT and "
-           "have the size of the output. Pixels outside the input are 0. The input is UINT8, "
-           "UINT16, INT16 or FLOAT.",
+    .doc = "Takes every pixel of the output from a position in the input: the second and the third "
+           "input hold the x and the y of these positions, in pixels. They are FLOAT and have the "
+           "size of the output. Pixels outside the input are 0. The input is UINT8, UINT16, INT16 "
+           "or FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = remap_arg_defs,
-    .args_size = sizeof(remap_args),
+    HR_ARGS(
+        remap_args,
+        HR_ARG(remap_args, interp, INTERP, 0, "INTERP_LINEAR",
+               "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
+        HR_ARG(
+            remap_args, pixel_origin, STRING, 0, "\"corner\"",
+            "Where the position (0, 0) is: the \"corner\" of the first pixel, or its \"center\".",
+            .choices = "corner|center")),
     .in = HR_INPUTS({.name = "input", .layouts = "HWC|FHWC"},
                     {.name = "mapx", .layouts = MAP_LAYOUTS},
                     {.name = "mapy", .layouts = MAP_LAYOUTS}),
     .infer = remap_infer,
-    .run_cpu = hr__remapped_run,
+    .run = hr__remapped_run,
 };

@@ -29,8 +29,7 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
     hr_remapped *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     hr_layout layout;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(hr_layout_match(layouts, &in->layout, in->shape.ndim, &layout, error));
     HR_TRY(check_type(in->dtype, error));
     if (taps_of(interp) == 0)
@@ -98,8 +97,7 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
     char *dst = c->out[0].data;
     hr_remap image = m->image;
 
-    if (!x || !y)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(x && y);
     if (row == 0) /* there may be no memory to point into */
         return HR_STATUS_OK;
     image.src = c->in[0].data;
@@ -120,13 +118,10 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-hr_status hr__remapped_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__remapped_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_arena_mark mark = hr_arena_save(calls[i].arena);
-        hr_status status = remapped_one(&calls[i], error);
-        hr_arena_restore(calls[i].arena, mark);
-        HR_TRY(status);
-    }
-    return HR_STATUS_OK;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status = remapped_one(c, error);
+    hr_arena_restore(c->arena, mark);
+    return status;
 }

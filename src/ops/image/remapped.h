@@ -30,6 +30,6 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
                              hr_error *error);
 /* Checks that pixels exist, and describes the output. */
 hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error);
-hr_status hr__remapped_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__remapped_run(hr_op_call *c, hr_error *error);
 
 #endif

@@ -20,8 +20,7 @@ static hr_status pass(const hr_op_call *c, float *dst, const float *src, size_t 
                                    f->coef, f->even_from, f->even_to};
     const float **rows = hr_arena_alloc(c->arena, (size_t)f->taps * sizeof(*rows), error);
 
-    if (!rows)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(rows);
     for (size_t o = 0; o < outer; o++, src += n * inner) {
         if (inner <= INNER_FEW) {
             c->kernels->hfilter_f32(dst, NULL, src, &along, (int32_t)inner);
@@ -52,8 +51,7 @@ static hr_status resample_axis(hr_op_call *c, float **data, hr_shape *shape, int
     if (!hr_shape_volume(shape, &bytes) || !hr_size_mul(bytes, sizeof(float), &bytes))
         return too_large(error);
     float *out = hr_arena_alloc(c->arena, bytes, error);
-    if (!out)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out);
     if (bytes > 0)
         HR_TRY(pass(c, out, *data, outer, n, inner, &f, error));
     *data = out;
@@ -101,8 +99,7 @@ static hr_status run_axes(hr_op_call *c, const hr_resampling *r, size_t total, h
     if (!hr_shape_volume(&in->shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))
         return too_large(error);
     float *start = hr_arena_alloc(c->arena, bytes, error);
-    if (!start)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(start);
     hr_convert(start, HR_DTYPE_FLOAT, in->data, in->dtype, count);
     float *data = start;
     for (int32_t k = 0; k <= r->more_count; k++) {
@@ -154,8 +151,7 @@ hr_status hr__resample_run(hr_op_call *c, const hr_resampling *r, hr_error *erro
     if (!r->images)
         return run_axes(c, r, total, error);
     hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p);
     HR_TRY(images_make(c, r, p, error));
     return hr_program_run(p, c, c->out[0].data, error);
 }
@@ -216,8 +212,7 @@ hr_status hr__resample_infer(const hr_op_call *c, hr_resampling *r, hr_error *er
         return HR_STATUS_OK;
     hr_resample_device *d = hr_arena_alloc(c->arena, sizeof(*d), error);
     hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
-    if (!d || !p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(d && p);
     if (!hr_shape_volume(&c->out[0].shape, &total))
         return too_large(error);
     memset(d, 0, sizeof(*d));

@@ -14,12 +14,6 @@ typedef struct resize_args {
     int32_t save_attrs;
 } resize_args;
 
-static const hr_arg_def resize_arg_defs[] = {
-    HR_FILTER_ARG_DEFS(hr_resize_args, filter), HR_RESIZE_ARG_DEFS(resize_args, resize),
-    HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
-           "Add a second output, INT32: the extents of the input, (depth,) height, width."),
-    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"), HR_ARG_END};
-
 static int32_t resize_outputs(const void *args, int32_t n_in)
 {
     (void)n_in;
@@ -176,8 +170,7 @@ hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *erro
     hr_layout layout;
     hr_dtype dtype;
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     *memo = (hr_resize){0};
     hr_resampling *work = &memo->work;
     HR_TRY(hr_layout_match(HR_RESIZE_LAYOUTS, &in->layout, shape.ndim, &layout, error));
@@ -205,20 +198,13 @@ hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *erro
     return hr__resample_infer(c, work, error);
 }
 
-static hr_status run_one(hr_op_call *c, hr_error *error)
+hr_status hr__resize_run(hr_op_call *c, hr_error *error)
 {
     const hr_resize *memo = c->memo;
 
     if (c->n_out > 1)
         memcpy(c->out[1].data, memo->extent, (size_t)memo->axes * sizeof(*memo->extent));
     return hr__resample_run(c, &memo->work, error);
-}
-
-hr_status hr__resize_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(run_one(&calls[i], error));
-    return HR_STATUS_OK;
 }
 
 static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -231,22 +217,21 @@ static hr_status resize_infer(hr_op_call *c, hr_error *error)
     return hr__resize_infer(c, NULL, error);
 }
 
-static const char *const resize_aliases[] = {"experimental.resize", NULL};
-
 const hr_op_def hr_op_resize = {
     HR_OP_ABI,
     .name = "resize",
-    .doc =
-        "Resizes images (height, width), every frame of sequences, and volumes (depth, height, "
-        "width). Pixel i "
-        "covers [i, i + 1). When an axis shrinks, its filter is widened to avoid aliasing. Pixels "
-        "outside the image repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
-        "output FLOAT or the input's type.",
-    .aliases = resize_aliases,
+    .doc = "Resizes images (height, width), every frame of sequences, and volumes (depth, height, "
+           "width). Pixel i covers [i, i + 1). When an axis shrinks, its filter is widened to "
+           "avoid aliasing. Pixels outside the image repeat its edge. The input is UINT8, INT16, "
+           "UINT16 or FLOAT, the output FLOAT or the input's type.",
+    .aliases = HR_NAMES("experimental.resize"),
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = resize_arg_defs,
-    .args_size = sizeof(resize_args),
+    HR_ARGS(resize_args, HR_FILTER_ARG_DEFS(hr_resize_args, filter),
+            HR_RESIZE_ARG_DEFS(resize_args, resize),
+            HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
+                   "Add a second output, INT32: the extents of the input, (depth,) height, width."),
+            HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25")),
     .in = HR_INPUTS({.name = "data", .layouts = HR_RESIZE_LAYOUTS}),
     .out = HR_OUTPUTS({"output"}, {"attributes"}),
     .outputs = resize_outputs,
@@ -254,5 +239,5 @@ const hr_op_def hr_op_resize = {
     .infer = resize_infer,
     .lower = resize_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = hr__resize_run,
+    .run = hr__resize_run,
 };

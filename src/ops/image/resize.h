@@ -81,6 +81,6 @@ hr_status hr__resize_check(const void *args, const hr_given *given, hr_error *er
 hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_then_fn then,
                            hr_error *error);
 hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *error);
-hr_status hr__resize_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__resize_run(hr_op_call *c, hr_error *error);
 
 #endif

@@ -65,9 +65,6 @@ hr_status hr__resize_crop_mirror_lower(hr_op_call *c, hr_image_program *program,
     return hr__resize_lower(c, program, crop_and_mirror, error);
 }
 
-static const hr_arg_def resize_crop_mirror_arg_defs[] = {
-    HR_FILTER_ARG_DEFS(hr_resize_args, filter), HR_RESIZE_CROP_MIRROR_ARG_DEFS, HR_ARG_END};
-
 const hr_op_def hr_op_resize_crop_mirror = {
     HR_OP_ABI,
     .name = "resize_crop_mirror",
@@ -75,12 +72,12 @@ const hr_op_def hr_op_resize_crop_mirror = {
            "the whole result is kept. In a window larger than the result, the edge repeats.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = resize_crop_mirror_arg_defs,
-    .args_size = sizeof(hr_resize_crop_mirror_args),
+    HR_ARGS(hr_resize_crop_mirror_args, HR_FILTER_ARG_DEFS(hr_resize_args, filter),
+            HR_RESIZE_CROP_MIRROR_ARG_DEFS),
     .in = HR_INPUTS({.name = "data", .layouts = HR_RESIZE_LAYOUTS}),
     .check = hr__resize_crop_mirror_check,
     .infer = hr__resize_crop_mirror_infer,
     .lower = hr__resize_crop_mirror_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = hr__resize_run,
+    .run = hr__resize_run,
 };

@@ -11,21 +11,6 @@ typedef struct rotate_args {
     hr_warp_args warp;
 } rotate_args;
 
-static const hr_arg_def rotate_arg_defs[] = {
-    HR_ARG(rotate_args, angle, FLOATS,
-           HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
-           "Angle in degrees, one per sample or per frame. Images rotate counter-clockwise. "
-           "Volumes with the axis (0, 0, 1) rotate clockwise within a slice."),
-    HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, NULL,
-           "Axis of the rotation as (x, y, z), a vector of any length. Required for volumes, not "
-           "used for images."),
-    HR_WARP_ARG(rotate_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
-                "Output size in pixels: (depth,) height, width. Default: as large as the rotated "
-                "input needs. Halves are rounded away from zero."),
-    HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "Give the output the size of the input."),
-    HR_WARP_ARG_DEFS(rotate_args, warp),
-    HR_ARG_END};
-
 static hr_status rotate_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -94,8 +79,7 @@ static hr_status maps_make(const rotate_args *a, hr_arena *arena, int64_t frames
     size_t n = HR_MAX((size_t)*count, 1);
     hr_rotation *r = hr_arena_alloc(arena, n * sizeof(*r), error);
     hr_map *map = r ? hr_arena_alloc(arena, n * sizeof(*map), error) : NULL;
-    if (!map)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(map);
     r->axes = g->axes;
     for (int32_t f = 0; f < *count && frames > 0; f++)
         HR_TRY(frame_rotation(a, g->axes, frames, f, &r[f], error));
@@ -127,8 +111,21 @@ const hr_op_def hr_op_rotate = {
            "may have different angles.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = rotate_arg_defs,
-    .args_size = sizeof(rotate_args),
+    HR_ARGS(
+        rotate_args,
+        HR_ARG(rotate_args, angle, FLOATS,
+               HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
+               "Angle in degrees, one per sample or per frame. Images rotate counter-clockwise. "
+               "Volumes with the axis (0, 0, 1) rotate clockwise within a slice."),
+        HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME,
+               NULL,
+               "Axis of the rotation as (x, y, z), a vector of any length. Required for volumes, "
+               "not used for images."),
+        HR_WARP_ARG(rotate_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
+                    "Output size in pixels: (depth,) height, width. Default: as large as the "
+                    "rotated input needs. Halves are rounded away from zero."),
+        HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "Give the output the size of the input."),
+        HR_WARP_ARG_DEFS(rotate_args, warp)),
     .in = HR_INPUTS({.name = "data", .layouts = HR_WARP_LAYOUTS}),
     .check = rotate_check,
     .lower = rotate_lower,

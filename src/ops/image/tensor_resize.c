@@ -21,35 +21,6 @@ typedef struct tensor_resize_args {
 
 #define WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK)
 
-static const hr_arg_def tensor_resize_arg_defs[] = {
-    HR_FILTER_ARG_DEFS(tensor_resize_args, filter),
-    HR_AXES_ARG_DEFS(tensor_resize_args),
-    HR_ARG(tensor_resize_args, alignment, FLOATS, WHEN_GIVEN, "[0.5]",
-           "The point of the region that does not move when the size is rounded: 0 the start, 0.5 "
-           "the centre, 1 the end. If given, it is 0 for axes that are not named."),
-    HR_ARG(tensor_resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
-           "Upper limit of the output extents, one for all axes or one per axis."),
-    HR_ARG(tensor_resize_args, mode, STRING, 0, "\"default\"",
-           "How axes without a size are scaled: see `resize`.",
-           .choices = "default|stretch|not_larger|not_smaller"),
-    HR_ARG(tensor_resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
-           "Start of the region to resize, one element per axis. Needs `roi_end`."),
-    HR_ARG(tensor_resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
-    HR_ARG(tensor_resize_args, roi_relative, BOOL, 0, "False",
-           "The region is given in fractions of the extents of the input."),
-    HR_ARG(tensor_resize_args, scales, FLOATS, WHEN_GIVEN, NULL,
-           "Factors of the extents of the input, one per axis or one for all, whatever the region "
-           "is. Not together with `sizes`, or with the modes `not_larger` and `not_smaller`."),
-    HR_ARG(tensor_resize_args, size_rounding, STRING, 0, "\"round\"",
-           "How sizes are rounded to whole numbers.", .choices = "round|truncate|ceil"),
-    HR_ARG(tensor_resize_args, sizes, FLOATS, WHEN_GIVEN, NULL,
-           "Extents of the output, one per axis or one for all. 0: `mode` decides. Negative: the "
-           "axis is mirrored."),
-    HR_ARG(tensor_resize_args, subpixel_scale, BOOL, 0, "True",
-           "If a size is not a whole number, move the ends of the region so that the scale is not "
-           "changed by rounding."),
-    HR_ARG_END};
-
 static hr_status tensor_resize_check(const void *args, const hr_given *given, hr_error *error)
 {
     const tensor_resize_args *a = args;
@@ -185,8 +156,7 @@ static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
     hr_dtype dtype;
     size_t volume = 0;
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     if (in->shape.ndim < 1)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input is a number without dimensions, which cannot be resized");
@@ -205,27 +175,50 @@ static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
     return hr__resample_infer(c, memo, error);
 }
 
-static hr_status tensor_resize_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status tensor_resize_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(hr__resample_run(&calls[i], calls[i].memo, error));
-    return HR_STATUS_OK;
+    return hr__resample_run(c, c->memo, error);
 }
-
-static const char *const tensor_resize_aliases[] = {"experimental.tensor_resize", NULL};
 
 const hr_op_def hr_op_tensor_resize = {
     HR_OP_ABI,
     .name = "tensor_resize",
     .doc = "Resizes any axes of a tensor, as `resize` resizes images. Inputs are UINT8, INT16, "
            "UINT16 or FLOAT; the output has the type of the input or FLOAT.",
-    .aliases = tensor_resize_aliases,
+    .aliases = HR_NAMES("experimental.tensor_resize"),
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = tensor_resize_arg_defs,
-    .args_size = sizeof(tensor_resize_args),
+    HR_ARGS(
+        tensor_resize_args, HR_FILTER_ARG_DEFS(tensor_resize_args, filter),
+        HR_AXES_ARG_DEFS(tensor_resize_args),
+        HR_ARG(tensor_resize_args, alignment, FLOATS, WHEN_GIVEN, "[0.5]",
+               "The point of the region that does not move when the size is rounded: 0 the start, "
+               "0.5 the centre, 1 the end. If given, it is 0 for axes that are not named."),
+        HR_ARG(tensor_resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
+               "Upper limit of the output extents, one for all axes or one per axis."),
+        HR_ARG(tensor_resize_args, mode, STRING, 0, "\"default\"",
+               "How axes without a size are scaled: see `resize`.",
+               .choices = "default|stretch|not_larger|not_smaller"),
+        HR_ARG(tensor_resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
+               "Start of the region to resize, one element per axis. Needs `roi_end`."),
+        HR_ARG(tensor_resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL,
+               "End of the region to resize."),
+        HR_ARG(tensor_resize_args, roi_relative, BOOL, 0, "False",
+               "The region is given in fractions of the extents of the input."),
+        HR_ARG(
+            tensor_resize_args, scales, FLOATS, WHEN_GIVEN, NULL,
+            "Factors of the extents of the input, one per axis or one for all, whatever the region "
+            "is. Not together with `sizes`, or with the modes `not_larger` and `not_smaller`."),
+        HR_ARG(tensor_resize_args, size_rounding, STRING, 0, "\"round\"",
+               "How sizes are rounded to whole numbers.", .choices = "round|truncate|ceil"),
+        HR_ARG(tensor_resize_args, sizes, FLOATS, WHEN_GIVEN, NULL,
+               "Extents of the output, one per axis or one for all. 0: `mode` decides. Negative: "
+               "the axis is mirrored."),
+        HR_ARG(tensor_resize_args, subpixel_scale, BOOL, 0, "True",
+               "If a size is not a whole number, move the ends of the region so that the scale is "
+               "not changed by rounding.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = tensor_resize_check,
     .infer = tensor_resize_infer,
-    .run_cpu = tensor_resize_run,
+    .run = tensor_resize_run,
 };

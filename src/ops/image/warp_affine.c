@@ -14,19 +14,6 @@ typedef struct warp_affine_args {
     hr_warp_args warp;
 } warp_affine_args;
 
-static const hr_arg_def warp_affine_arg_defs[] = {
-    HR_ARG(warp_affine_args, matrix, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]",
-           "The map, row by row: 2x3 for images, 3x4 for volumes. A position (x, y) in the "
-           "output becomes (m11 x + m12 y + m13, m21 x + m22 y + m23) in the input, where (0, 0) "
-           "is the corner of the first pixel. The second input can be given instead."),
-    HR_ARG(warp_affine_args, inverse_map, BOOL, 0, "True",
-           "True: the matrix maps the output to the input. False: it maps the input to the "
-           "output, and is inverted."),
-    HR_WARP_ARG(warp_affine_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
-                "Output size in pixels: (depth,) height, width. Default: the size of the input. "
-                "Halves are rounded away from zero."),
-    HR_WARP_ARG_DEFS(warp_affine_args, warp), HR_ARG_END};
-
 static hr_status warp_affine_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -106,8 +93,7 @@ static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_
     const int32_t count = list.frames > 1 ? list.frames : 1, n = g.axes * (g.axes + 1);
     HR_TRY(hr__warp_frames_check(&list, hr_program_extent(program, 'F'), error));
     hr_map *maps = hr_arena_alloc(c->arena, (size_t)count * sizeof(*maps), error);
-    if (!maps)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(maps);
     for (int32_t f = 0; f < count; f++)
         HR_TRY(map_make(a, list.v + (ptrdiff_t)f * n, &g, &maps[f], error));
     return hr__warp_end(c, program, &g, maps, count, dtype, error);
@@ -116,12 +102,23 @@ static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_
 const hr_op_def hr_op_warp_affine = {
     HR_OP_ABI,
     .name = "warp_affine",
-    .doc = "Warps images and volumes by an affine map. All frames of a sequence get the same "
-           "size; they may have different matrices.",
+    .doc = "Warps images and volumes by an affine map. All frames of a sequence get the same size; "
+           "they may have different matrices.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = warp_affine_arg_defs,
-    .args_size = sizeof(warp_affine_args),
+    HR_ARGS(
+        warp_affine_args,
+        HR_ARG(warp_affine_args, matrix, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]",
+               "The map, row by row: 2x3 for images, 3x4 for volumes. A position (x, y) in the "
+               "output becomes (m11 x + m12 y + m13, m21 x + m22 y + m23) in the input, where (0, "
+               "0) is the corner of the first pixel. The second input can be given instead."),
+        HR_ARG(warp_affine_args, inverse_map, BOOL, 0, "True",
+               "True: the matrix maps the output to the input. False: it maps the input to the "
+               "output, and is inverted."),
+        HR_WARP_ARG(warp_affine_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
+                    "Output size in pixels: (depth,) height, width. Default: the size of the "
+                    "input. Halves are rounded away from zero."),
+        HR_WARP_ARG_DEFS(warp_affine_args, warp)),
     .in = HR_INPUTS({.name = "data", .layouts = HR_WARP_LAYOUTS}, {.name = "mtx", .host = true}),
     .in_min = 1,
     .check = warp_affine_check,

@@ -13,33 +13,6 @@ typedef struct perspective_args {
     const char *border_mode, *pixel_origin;
 } perspective_args;
 
-static const hr_arg_def perspective_arg_defs[] = {
-    HR_ARG(perspective_args, matrix, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]",
-           "The map: nine numbers, row by row. A position (x, y) in the output becomes "
-           "(m11 x + m12 y + m13, m21 x + m22 y + m23) / (m31 x + m32 y + m33) in the input. The "
-           "second input can be given instead."),
-    HR_ARG(perspective_args, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
-           "[]",
-           "Output size in pixels: height, width; one number stands for both. Halves are rounded "
-           "away from zero, and sizes below 1 are 1. Default: the size of the input."),
-    HR_ARG(perspective_args, fill_value, FLOATS, HR_ARG_SCALAR_OK, "[]",
-           "Value of pixels outside the input for `border_mode` \"constant\", rounded to its "
-           "type: one number, or one per channel if channels are the last dimension. Default: 0."),
-    HR_ARG(perspective_args, inverse_map, BOOL, 0, "True",
-           "True: the matrix maps the output to the input. False: it maps the input to the "
-           "output, and is inverted."),
-    HR_ARG(perspective_args, interp_type, INTERP, 0, "INTERP_LINEAR",
-           "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
-    HR_ARG(perspective_args, border_mode, STRING, 0, "\"constant\"",
-           "Pixels outside the input: \"constant\" (the fill value), \"replicate\" "
-           "(aaa|abcd|ddd), \"reflect\" (cba|abcd|dcb), \"reflect_101\" (dcb|abcd|cba) or \"wrap\" "
-           "(bcd|abcd|abc).",
-           .choices = "constant|replicate|reflect|reflect_101|wrap"),
-    HR_ARG(perspective_args, pixel_origin, STRING, 0, "\"corner\"",
-           "Where (0, 0) is: the \"corner\" of the first pixel, or its \"center\".",
-           .choices = "corner|center"),
-    HR_ARG_END};
-
 static hr_border border_of(const char *name)
 {
     static const char *const names[HR_BORDER_COUNT] = {"constant", "replicate", "reflect",
@@ -59,8 +32,7 @@ static hr_status set_fill(const hr_op_call *c, hr_remapped *m, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "`fill_value` has %d elements; it must have one%s",
                        (int)n, m->planes > 1 ? " if channels come first" : ", or one per channel");
     float *fill = hr_arena_alloc(c->arena, (size_t)channels * sizeof(*fill), error);
-    if (!fill)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(fill);
     for (int32_t k = 0; k < channels; k++)
         fill[k] = remap_element(m->image.dtype, n ? a->fill_value.v[n == 1 ? 0 : k] : 0.0f);
     m->image.fill = fill;
@@ -138,8 +110,7 @@ static hr_status set_matrices(const hr_op_call *c, hr_remapped *m, hr_error *err
     HR_TRY(hr__warp_frames_check(&list, m->frames, error));
     const int32_t count = list.n / 9;
     float *matrix = hr_arena_alloc(c->arena, (size_t)list.n * sizeof(*matrix), error);
-    if (!matrix)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(matrix);
     for (int32_t k = 0; k < count; k++)
         prepare(a, list.v + (ptrdiff_t)k * 9, matrix + (ptrdiff_t)k * 9);
     m->matrix = matrix;
@@ -168,11 +139,36 @@ const hr_op_def hr_op_warp_perspective = {
            "and interpolation are in single precision; integers are rounded, ties to even.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = perspective_arg_defs,
-    .args_size = sizeof(perspective_args),
+    HR_ARGS(
+        perspective_args,
+        HR_ARG(perspective_args, matrix, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]",
+               "The map: nine numbers, row by row. A position (x, y) in the output becomes (m11 x "
+               "+ m12 y + m13, m21 x + m22 y + m23) / (m31 x + m32 y + m33) in the input. The "
+               "second input can be given instead."),
+        HR_ARG(perspective_args, size, FLOATS,
+               HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, "[]",
+               "Output size in pixels: height, width; one number stands for both. Halves are "
+               "rounded away from zero, and sizes below 1 are 1. Default: the size of the input."),
+        HR_ARG(
+            perspective_args, fill_value, FLOATS, HR_ARG_SCALAR_OK, "[]",
+            "Value of pixels outside the input for `border_mode` \"constant\", rounded to its "
+            "type: one number, or one per channel if channels are the last dimension. Default: 0."),
+        HR_ARG(perspective_args, inverse_map, BOOL, 0, "True",
+               "True: the matrix maps the output to the input. False: it maps the input to the "
+               "output, and is inverted."),
+        HR_ARG(perspective_args, interp_type, INTERP, 0, "INTERP_LINEAR",
+               "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
+        HR_ARG(perspective_args, border_mode, STRING, 0, "\"constant\"",
+               "Pixels outside the input: \"constant\" (the fill value), \"replicate\" "
+               "(aaa|abcd|ddd), \"reflect\" (cba|abcd|dcb), \"reflect_101\" (dcb|abcd|cba) or "
+               "\"wrap\" (bcd|abcd|abc).",
+               .choices = "constant|replicate|reflect|reflect_101|wrap"),
+        HR_ARG(perspective_args, pixel_origin, STRING, 0, "\"corner\"",
+               "Where (0, 0) is: the \"corner\" of the first pixel, or its \"center\".",
+               .choices = "corner|center")),
     .in = HR_INPUTS({.name = "input", .layouts = "HW|HWC|FHWC|CHW|FCHW"},
                     {.name = "matrix", .host = true}),
     .in_min = 1,
     .infer = perspective_infer,
-    .run_cpu = hr__remapped_run,
+    .run = hr__remapped_run,
 };

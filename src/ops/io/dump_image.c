@@ -13,14 +13,6 @@ typedef struct dump_image_args {
     const char *input_layout, *suffix;
 } dump_image_args;
 
-static const hr_arg_def dump_image_arg_defs[] = {
-    HR_ARG(dump_image_args, input_layout, LAYOUT, 0, "\"HWC\"",
-           "Layout of the images; only \"HWC\" is supported."),
-    HR_ARG(dump_image_args, suffix, STRING, 0, "\"\"",
-           "Part of the files' names: sample i of a batch goes to `i-SUFFIX-0.ppm` in the current "
-           "folder."),
-    HR_ARG_END};
-
 static hr_status dump_image_check(const void *args, const hr_given *given, hr_error *error)
 {
     const dump_image_args *a = args;
@@ -63,28 +55,24 @@ static void write_image(FILE *file, const hr_tensor *t)
     }
 }
 
-static hr_status dump_image_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status dump_image_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const dump_image_args *a = calls[i].args;
-        char path[1024];
-        size_t bytes = 0;
-        snprintf(path, sizeof(path), "%d-%.900s-0.ppm", (int)hr_task_index(calls[i].task),
-                 a->suffix);
-        FILE *file = fopen(path, "we");
-        if (!file)
-            return hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
-        write_image(file, &calls[i].in[0]);
-        bool bad = ferror(file);
-        if (fclose(file) != 0 || bad) {
-            hr_status status =
-                hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
-            unlink(path); /* an incomplete image */
-            return status;
-        }
-        (void)hr_tensor_bytes(&calls[i].in[0], &bytes); /* the output has room for as many */
-        memcpy(calls[i].out[0].data, calls[i].in[0].data, bytes);
+    const dump_image_args *a = c->args;
+    char path[1024];
+    size_t bytes = 0;
+    snprintf(path, sizeof(path), "%d-%.900s-0.ppm", (int)hr_task_index(c->task), a->suffix);
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
+    write_image(file, &c->in[0]);
+    bool bad = ferror(file);
+    if (fclose(file) != 0 || bad) {
+        hr_status status = hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
+        unlink(path); /* an incomplete image */
+        return status;
     }
+    (void)hr_tensor_bytes(&c->in[0], &bytes); /* the output has room for as many */
+    memcpy(c->out[0].data, c->in[0].data, bytes);
     return HR_STATUS_OK;
 }
 
@@ -95,10 +83,14 @@ const hr_op_def hr_op_dump_image = {
            "unchanged. Every batch writes the same files: those of the last one remain.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ORDERED | HR_OP_OBSERVES, /* a later iteration writes the same files */
-    .args = dump_image_arg_defs,
-    .args_size = sizeof(dump_image_args),
+    HR_ARGS(dump_image_args,
+            HR_ARG(dump_image_args, input_layout, LAYOUT, 0, "\"HWC\"",
+                   "Layout of the images; only \"HWC\" is supported."),
+            HR_ARG(dump_image_args, suffix, STRING, 0, "\"\"",
+                   "Part of the files' names: sample i of a batch goes to `i-SUFFIX-0.ppm` in the "
+                   "current folder.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = dump_image_check,
     .infer = dump_image_infer,
-    .run_cpu = dump_image_run,
+    .run = dump_image_run,
 };

@@ -57,8 +57,7 @@ static hr_status file_read_infer(hr_op_call *c, hr_error *error)
                        "dimensions",
                        hr_dtype_name(in->dtype), (int)in->shape.ndim);
     char *path = memo ? hr_arena_alloc(c->arena, size + 1, error) : NULL;
-    if (!path)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(path);
     if (size > 0)
         memcpy(path, in->data, size);
     path[size] = '\0';
@@ -75,19 +74,17 @@ static hr_status file_read_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status file_read_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status file_read_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const file_read_memo *memo = calls[i].memo;
-        hr_status status = HR_STATUS_OK;
-        if (memo->content)
-            memcpy(calls[i].out[0].data, memo->content, (size_t)memo->size);
-        else
-            status = read_local(memo, calls[i].out[0].data, error);
-        if (status != HR_STATUS_OK) {
-            hr_error_prefix(error, "the file \"%s\"", memo->path);
-            return status;
-        }
+    const file_read_memo *memo = c->memo;
+    hr_status status = HR_STATUS_OK;
+    if (memo->content)
+        memcpy(c->out[0].data, memo->content, (size_t)memo->size);
+    else
+        status = read_local(memo, c->out[0].data, error);
+    if (status != HR_STATUS_OK) {
+        hr_error_prefix(error, "the file \"%s\"", memo->path);
+        return status;
     }
     return HR_STATUS_OK;
 }
@@ -102,5 +99,5 @@ const hr_op_def hr_op_io_file_read = {
     .in = HR_INPUTS({.name = "filepaths"}),
     .out = HR_OUTPUTS({"contents"}),
     .infer = file_read_infer,
-    .run_cpu = file_read_run,
+    .run = file_read_run,
 };

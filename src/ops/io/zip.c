@@ -121,8 +121,7 @@ static hr_status inflate_member(const uint8_t *from, const entry *e, hr_arena *a
                        "%llu bytes are too many, or cannot have been deflated to %llu",
                        (unsigned long long)e->size, (unsigned long long)e->packed);
     uint8_t *to = hr_arena_alloc(arena, (size_t)e->size, error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     *out = to;
     if (hr_inflate(HR_DEFLATE_RAW, from, (size_t)e->packed, to, (size_t)e->size))
         return HR_STATUS_OK;
@@ -148,7 +147,7 @@ static hr_status read_member(const uint8_t *data, size_t size, const entry *e, h
                        e->flags & ENCRYPTED ? "encrypted" : "compressed in another way");
     if (size < LOCAL_SIZE || e->offset > size - LOCAL_SIZE ||
         memcmp(data + e->offset, "PK\3\4", 4) != 0)
-        return damaged(error, (size_t)HR_MIN(e->offset, size), "there is no member header here");
+        return damaged(error, (size_t)HR_MIN(e->offset, size), "no header of a member begins here");
     const uint8_t *local = data + e->offset;
     uint64_t start = e->offset + LOCAL_SIZE + word(local + 26, 2) + word(local + 28, 2);
     if (start > size || e->packed > size - start || (e->method == STORED && e->packed != e->size))

@@ -20,18 +20,6 @@ typedef struct arithmetic_args {
 static const char *const op_names[HR_MATH_OP_COUNT] = {HR_MATH_OPS(NAME)};
 
 #define CHOICE(id, text) "|" text
-static const hr_arg_def arithmetic_arg_defs[] = {
-    HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
-           .choices = &HR_MATH_OPS(CHOICE)[1]),
-    HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
-           "Which operand is a constant: 0 the left one, 1 the right one, -1 neither.", .min = -1,
-           .max = 1),
-    HR_ARG(arithmetic_args, const_type, DTYPE, 0, "INT32", "Type of the constant."),
-    HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is not a float."),
-    HR_ARG(arithmetic_args, fvalue, FLOAT, HR_ARG_NONFINITE, "0.0",
-           "The constant, if its type is a float."),
-    HR_ARG_END};
-
 static hr_math_op op_find(const char *name)
 {
     int32_t op = 0;
@@ -135,8 +123,7 @@ static hr_status arithmetic_create(const void *data, void **state, hr_error *err
 {
     const arithmetic_args *args = data;
     arithmetic_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->op = op_find(args->op);
     s->const_side = args->const_side;
     s->inputs = is_unary(s->op) || args->const_side >= 0 ? 1 : 2;
@@ -246,8 +233,7 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     hr_shape shape;
     hr_arithmetic *o = hr_arena_alloc(c->arena, sizeof(*o), error);
 
-    if (!o)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(o);
     HR_TRY(operands_get(c, o, error));
     o->kernels = c->kernels;
     HR_TRY(broadcast(c, &o->a->shape, &o->b->shape, &shape, error));
@@ -483,7 +469,7 @@ static size_t sample_bytes(const hr_op_call *c, const hr_tensor *t)
     return t == &((const arithmetic_state *)c->state)->constant ? 0 : bytes;
 }
 
-static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
+static hr_status arithmetic_run(hr_op_call *c, hr_error *error)
 {
     const hr_arithmetic *o = c->memo;
     const hr_shape *shape = &c->out[0].shape;
@@ -503,13 +489,6 @@ static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
     return run_outer(o, &w, 0, &out, o->a->data, o->b->data, error);
 }
 
-static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(arithmetic_call(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_arithmetic = {
     HR_OP_ABI,
     .name = "_arithmetic",
@@ -518,12 +497,21 @@ const hr_op_def hr_op_arithmetic = {
            "functions of integers return FLOAT. Comparisons return BOOL and compare by value.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = arithmetic_arg_defs,
-    .args_size = sizeof(arithmetic_args),
+    HR_ARGS(
+        arithmetic_args,
+        HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
+               .choices = &HR_MATH_OPS(CHOICE)[1]),
+        HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
+               "Which operand is a constant: 0 the left one, 1 the right one, -1 neither.",
+               .min = -1, .max = 1),
+        HR_ARG(arithmetic_args, const_type, DTYPE, 0, "INT32", "Type of the constant."),
+        HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is not a float."),
+        HR_ARG(arithmetic_args, fvalue, FLOAT, HR_ARG_NONFINITE, "0.0",
+               "The constant, if its type is a float.")),
     .in = HR_INPUTS({.name = "left"}, {.name = "right"}),
     .in_min = 1,
     .create = arithmetic_create,
     .destroy = hr_free,
     .infer = arithmetic_infer,
-    .run_cpu = arithmetic_run,
+    .run = arithmetic_run,
 };

@@ -7,13 +7,6 @@ typedef struct noise_gaussian_args {
     float mean, stddev;
 } noise_gaussian_args;
 
-static const hr_arg_def noise_gaussian_arg_defs[] = {
-    HR_ARG(noise_gaussian_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Mean of the noise, in the units of the input."),
-    HR_ARG(noise_gaussian_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
-           "Standard deviation of the noise, in the units of the input."),
-    HR_ARG_END};
-
 static hr_status noise_gaussian_infer(hr_op_call *c, hr_error *error)
 {
     const noise_gaussian_args *a = c->args;
@@ -45,14 +38,12 @@ static void add(const hr_op_call *c, const uint32_t *bits, size_t at, size_t n)
     hr_convert(out, type, value, HR_DTYPE_FLOAT, n);
 }
 
-static hr_status noise_gaussian_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status noise_gaussian_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        size_t volume = 0;
-        hr_shape_volume(&calls[i].in[0].shape, &volume);
-        hr__noise_tiles(&calls[i], volume, add);
-    }
+    size_t volume = 0;
+    hr_shape_volume(&c->in[0].shape, &volume);
+    hr__noise_tiles(c, volume, add);
     return HR_STATUS_OK;
 }
 
@@ -63,9 +54,12 @@ const hr_op_def hr_op_noise_gaussian = {
            "to the type of the input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = noise_gaussian_arg_defs,
-    .args_size = sizeof(noise_gaussian_args),
+    HR_ARGS(noise_gaussian_args,
+            HR_ARG(noise_gaussian_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+                   "Mean of the noise, in the units of the input."),
+            HR_ARG(noise_gaussian_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
+                   "Standard deviation of the noise, in the units of the input.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = noise_gaussian_infer,
-    .run_cpu = noise_gaussian_run,
+    .run = noise_gaussian_run,
 };

@@ -12,22 +12,6 @@ typedef struct salt_pepper_args {
     int32_t per_channel;
 } salt_pepper_args;
 
-static const hr_arg_def salt_pepper_arg_defs[] = {
-    HR_ARG(salt_pepper_args, prob, FLOAT, HR_ARG_PER_SAMPLE, "0.05",
-           "Probability that a pixel is replaced.", .min = 0, .max = 1),
-    HR_ARG(salt_pepper_args, salt_vs_pepper, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Probability that a replaced pixel is salt.", .min = 0, .max = 1),
-    HR_ARG(salt_pepper_args, salt_val, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Value of salt, truncated and wrapped to the type of the input. Default: the greatest "
-           "value of an integer type, 1.0 for FLOAT."),
-    HR_ARG(salt_pepper_args, pepper_val, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Value of pepper. Default: the least value of an integer type, -1.0 for FLOAT."),
-    HR_ARG(salt_pepper_args, per_channel, BOOL, 0, "False",
-           "True: each element is replaced independently. False: each pixel is, with all its "
-           "channels. Channels are the first or the last dimension (the last one if there is no "
-           "layout)."),
-    HR_ARG_END};
-
 /* The number of draws that are below a probability. */
 static uint64_t draws_below(double probability)
 {
@@ -67,8 +51,7 @@ static hr_status salt_pepper_infer(hr_op_call *c, hr_error *error)
     const bool whole = hr_dtype_is_integer(type);
     hr_salt_pepper *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(hr__noise_infer(c, error));
     HR_TRY(find_channels(c, m, error));
     const double salt = whole ? hr_dtype_max(type) : 1.0,
@@ -100,17 +83,14 @@ static void sprinkle(const hr_op_call *c, const uint32_t *bits, size_t at, size_
     }
 }
 
-static hr_status salt_pepper_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status salt_pepper_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        size_t bytes = 0;
-        hr_tensor_bytes(&c->in[0], &bytes);
-        if (bytes > 0)
-            memcpy(c->out[0].data, c->in[0].data, bytes);
-        hr__noise_tiles(c, (size_t)((const hr_salt_pepper *)c->memo)->pixels, sprinkle);
-    }
+    size_t bytes = 0;
+    hr_tensor_bytes(&c->in[0], &bytes);
+    if (bytes > 0)
+        memcpy(c->out[0].data, c->in[0].data, bytes);
+    hr__noise_tiles(c, (size_t)((const hr_salt_pepper *)c->memo)->pixels, sprinkle);
     return HR_STATUS_OK;
 }
 
@@ -120,9 +100,21 @@ const hr_op_def hr_op_noise_salt_and_pepper = {
     .doc = "Replaces random pixels by salt (white) or pepper (black).",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = salt_pepper_arg_defs,
-    .args_size = sizeof(salt_pepper_args),
+    HR_ARGS(salt_pepper_args,
+            HR_ARG(salt_pepper_args, prob, FLOAT, HR_ARG_PER_SAMPLE, "0.05",
+                   "Probability that a pixel is replaced.", .min = 0, .max = 1),
+            HR_ARG(salt_pepper_args, salt_vs_pepper, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                   "Probability that a replaced pixel is salt.", .min = 0, .max = 1),
+            HR_ARG(salt_pepper_args, salt_val, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Value of salt, truncated and wrapped to the type of the input. Default: the "
+                   "greatest value of an integer type, 1.0 for FLOAT."),
+            HR_ARG(salt_pepper_args, pepper_val, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Value of pepper. Default: the least value of an integer type, -1.0 for FLOAT."),
+            HR_ARG(salt_pepper_args, per_channel, BOOL, 0, "False",
+                   "True: each element is replaced independently. False: each pixel is, with all "
+                   "its channels. Channels are the first or the last dimension (the last one if "
+                   "there is no layout).")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = salt_pepper_infer,
-    .run_cpu = salt_pepper_run,
+    .run = salt_pepper_run,
 };

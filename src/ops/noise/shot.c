@@ -13,12 +13,6 @@ typedef struct noise_shot_args {
     float factor;
 } noise_shot_args;
 
-static const hr_arg_def noise_shot_arg_defs[] = {
-    HR_ARG(noise_shot_args, factor, FLOAT, HR_ARG_PER_SAMPLE, "20.0",
-           "What one event adds: an element x becomes factor times a random number from the "
-           "Poisson distribution with the mean x / factor. 0 or less gives 0."),
-    HR_ARG_END};
-
 /* The distributions of the values of a byte, of which a worker keeps those of one factor. */
 typedef struct shot_tables {
     bool made;
@@ -114,20 +108,17 @@ static hr_status noise_shot_infer(hr_op_call *c, hr_error *error)
     return hr__noise_infer(c, error);
 }
 
-static hr_status noise_shot_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status noise_shot_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const hr_noise_shot *m = c->memo;
-        size_t volume = 0;
-        hr_shape_volume(&c->in[0].shape, &volume);
-        bool tables = c->in[0].dtype == HR_DTYPE_UINT8 && volume >= TABLE_FROM && c->local &&
-                      m->factor > 0.0f;
-        if (tables)
-            tables_for(c->local, m);
-        hr__noise_tiles(c, volume, tables ? shoot_bytes : shoot);
-    }
+    const hr_noise_shot *m = c->memo;
+    size_t volume = 0;
+    hr_shape_volume(&c->in[0].shape, &volume);
+    bool tables =
+        c->in[0].dtype == HR_DTYPE_UINT8 && volume >= TABLE_FROM && c->local && m->factor > 0.0f;
+    if (tables)
+        tables_for(c->local, m);
+    hr__noise_tiles(c, volume, tables ? shoot_bytes : shoot);
     return HR_STATUS_OK;
 }
 
@@ -139,11 +130,13 @@ const hr_op_def hr_op_noise_shot = {
            "saturated to the type of the input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = noise_shot_arg_defs,
-    .args_size = sizeof(noise_shot_args),
+    HR_ARGS(noise_shot_args,
+            HR_ARG(noise_shot_args, factor, FLOAT, HR_ARG_PER_SAMPLE, "20.0",
+                   "What one event adds: an element x becomes factor times a random number from "
+                   "the Poisson distribution with the mean x / factor. 0 or less gives 0.")),
     .in = HR_INPUTS({.name = "data"}),
     .local_create = shot_local_create,
     .local_destroy = hr_free,
     .infer = noise_shot_infer,
-    .run_cpu = noise_shot_run,
+    .run = noise_shot_run,
 };

@@ -21,8 +21,7 @@ hr_status hr__displace_create(const void *args, void **state, hr_error *error)
 {
     displace_state *s = hr_calloc(1, sizeof(*s), error);
 
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->masks = ((const hr_displace_args *)args)->mask == -1; /* not a constant */
     *state = s;
     return HR_STATUS_OK;
@@ -49,8 +48,7 @@ hr_status hr__displace_infer(hr_op_call *c, const hr_displace_args *a, hr_displa
     hr_layout layout;
     hr_displace *d = hr_arena_alloc(c->arena, sizeof(*d), error);
 
-    if (!d)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(d);
     HR_TRY(hr_layout_match("HWC", &in->layout, in->shape.ndim, &layout, error));
     if (in->dtype != HR_DTYPE_UINT8 && in->dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR, "the input is %s; it must be UINT8 or FLOAT",
@@ -141,7 +139,7 @@ static void row_linear(const hr_displace *d, const void *src, int32_t y, void *d
     }
 }
 
-static hr_status displace_one(hr_op_call *c, hr_error *error)
+hr_status hr__displace_run(hr_op_call *c, hr_error *error)
 {
     const hr_displace *d = c->memo;
     const char *src = c->in[0].data;
@@ -152,8 +150,7 @@ static hr_status displace_one(hr_op_call *c, hr_error *error)
     if (!hr_tensor_bytes(&c->in[0], &bytes) || bytes == 0)
         return HR_STATUS_OK;
     char *fill = hr_arena_alloc(c->arena, pixel, error);
-    if (!fill)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(fill);
     for (int64_t k = 0; k < d->channels; k++)
         store(d, fill, k, d->gather.fill);
     if (d->kind == HR_DISPLACE_KIND_NONE)
@@ -167,12 +164,5 @@ static hr_status displace_one(hr_op_call *c, hr_error *error)
                 row_nearest(d, src, fill, pixel, y, dst + (size_t)y * row);
             else
                 row_linear(d, src, y, dst);
-    return HR_STATUS_OK;
-}
-
-hr_status hr__displace_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(displace_one(&calls[i], error));
     return HR_STATUS_OK;
 }

@@ -113,6 +113,6 @@ hr_status hr__displace_check(const hr_displace_args *a, hr_error *error);
  * are given per sample. */
 hr_status hr__displace_create(const void *args, void **state, hr_error *error);
 void hr__displace_destroy(void *state);
-hr_status hr__displace_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__displace_run(hr_op_call *c, hr_error *error);
 
 #endif

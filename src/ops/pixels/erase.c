@@ -15,30 +15,6 @@ typedef struct erase_args {
     int32_t centered_anchor, normalized, normalized_anchor, normalized_shape;
 } erase_args;
 
-static const hr_arg_def erase_arg_defs[] = {
-    HR_ARG(erase_args, anchor, FLOATS, HR_ARG_PER_SAMPLE, "[]",
-           "Starts of the regions, one number per axis and region: y0, x0, y1, x1, ... Default: "
-           "0. Starts and ends are truncated to integers."),
-    HR_ARG(erase_args, shape, FLOATS, HR_ARG_PER_SAMPLE, "[]",
-           "Extents of the regions, in the same order: h0, w0, h1, w1, ..."),
-    HR_ARG(erase_args, fill_value, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.0]",
-           "Value of erased elements: one, or one per channel."),
-    HR_ARG(erase_args, axes, INTS, HR_ARG_OPTIONAL, "[1, 0]",
-           "Axes that the numbers in `anchor` and `shape` refer to. Not used if `axis_names` "
-           "is given. Default: all axes except the channels, in the order of the layout."),
-    HR_ARG(erase_args, axis_names, STRING, HR_ARG_OPTIONAL, "\"HW\"",
-           "Like `axes`, as letters of the layout."),
-    HR_ARG(erase_args, centered_anchor, BOOL, 0, "False",
-           "Whether anchors are the centres of the regions."),
-    HR_ARG(erase_args, normalized, BOOL, HR_ARG_OPTIONAL, "False",
-           "Whether anchors and shapes are fractions of the input's extents.",
-           .excludes = "normalized_anchor|normalized_shape"),
-    HR_ARG(erase_args, normalized_anchor, BOOL, HR_ARG_OPTIONAL, "False",
-           "Whether anchors are fractions of the input's extents."),
-    HR_ARG(erase_args, normalized_shape, BOOL, HR_ARG_OPTIONAL, "False",
-           "Whether shapes are fractions of the input's extents."),
-    HR_ARG_END};
-
 /* The axes that the lists name. */
 static hr_status axes_find(const erase_args *a, const hr_tensor *in, int32_t *axis, int32_t *count,
                            hr_error *error)
@@ -118,8 +94,7 @@ static hr_status fills_make(const erase_args *a, const hr_tensor *in, hr_arena *
     int32_t channel = hr_layout_find(&in->layout, 'C'), n = a->fill_value.n;
     uint64_t *fills = hr_arena_alloc(arena, (size_t)HR_MAX(n, 1) * sizeof(*fills), error);
 
-    if (!fills)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(fills);
     if (n > 1 && channel < 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`fill_value` has %d elements, but the layout of the input has no C", n);
@@ -150,8 +125,7 @@ static hr_status boxes_make(const erase_args *a, const hr_tensor *in, hr_arena *
                        (int)a->anchor.n, (int)a->shape.n, (int)axes);
     int32_t regions = a->shape.n / axes;
     hr_erase_box *boxes = hr_arena_alloc(arena, (size_t)regions * sizeof(*boxes), error);
-    if (!boxes)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(boxes);
     for (int32_t r = 0; r < regions; r++)
         e->count += box_make(a, e->extent, first, axis, axes, r, &boxes[e->count]);
     e->boxes = boxes;
@@ -163,8 +137,7 @@ static hr_status erase_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
     hr_erase *e = hr_arena_alloc(c->arena, sizeof(*e), error);
 
-    if (!e)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(e);
     if (in->dtype == HR_DTYPE_FLOAT64 || in->dtype == HR_DTYPE_BOOL)
         return hr_fail(error, HR_STATUS_ERROR, "the input cannot be %s", hr_dtype_name(in->dtype));
     if (in->shape.ndim < 1 || in->shape.ndim > HR_ERASE_AXES)
@@ -226,7 +199,7 @@ static void box_erase(const hr_erase *e, const hr_erase_box *b, size_t size, cha
     }
 }
 
-static hr_status erase_one(hr_op_call *c, hr_error *error)
+static hr_status erase_run(hr_op_call *c, hr_error *error)
 {
     const hr_erase *e = c->memo;
     size_t bytes, most = 0, size = hr_dtype_size(c->in[0].dtype);
@@ -242,17 +215,9 @@ static hr_status erase_one(hr_op_call *c, hr_error *error)
         most = HR_MAX(most, run);
     }
     char *pattern = hr_arena_alloc(c->arena, most * size, error);
-    if (!pattern)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pattern);
     for (int32_t i = 0; i < e->count; i++)
         box_erase(e, &e->boxes[i], size, c->out[0].data, pattern);
-    return HR_STATUS_OK;
-}
-
-static hr_status erase_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(erase_one(&calls[i], error));
     return HR_STATUS_OK;
 }
 
@@ -263,9 +228,30 @@ const hr_op_def hr_op_erase = {
            "ignored.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = erase_arg_defs,
-    .args_size = sizeof(erase_args),
+    HR_ARGS(
+        erase_args,
+        HR_ARG(erase_args, anchor, FLOATS, HR_ARG_PER_SAMPLE, "[]",
+               "Starts of the regions, one number per axis and region: y0, x0, y1, x1, ... "
+               "Default: 0. Starts and ends are truncated to integers."),
+        HR_ARG(erase_args, shape, FLOATS, HR_ARG_PER_SAMPLE, "[]",
+               "Extents of the regions, in the same order: h0, w0, h1, w1, ..."),
+        HR_ARG(erase_args, fill_value, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.0]",
+               "Value of erased elements: one, or one per channel."),
+        HR_ARG(erase_args, axes, INTS, HR_ARG_OPTIONAL, "[1, 0]",
+               "Axes that the numbers in `anchor` and `shape` refer to. Not used if `axis_names` "
+               "is given. Default: all axes except the channels, in the order of the layout."),
+        HR_ARG(erase_args, axis_names, STRING, HR_ARG_OPTIONAL, "\"HW\"",
+               "Like `axes`, as letters of the layout."),
+        HR_ARG(erase_args, centered_anchor, BOOL, 0, "False",
+               "Whether anchors are the centres of the regions."),
+        HR_ARG(erase_args, normalized, BOOL, HR_ARG_OPTIONAL, "False",
+               "Whether anchors and shapes are fractions of the input's extents.",
+               .excludes = "normalized_anchor|normalized_shape"),
+        HR_ARG(erase_args, normalized_anchor, BOOL, HR_ARG_OPTIONAL, "False",
+               "Whether anchors are fractions of the input's extents."),
+        HR_ARG(erase_args, normalized_shape, BOOL, HR_ARG_OPTIONAL, "False",
+               "Whether shapes are fractions of the input's extents.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = erase_infer,
-    .run_cpu = erase_run,
+    .run = erase_run,
 };

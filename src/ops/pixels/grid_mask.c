@@ -10,19 +10,6 @@ typedef struct grid_mask_args {
     float ratio, angle, shift_x, shift_y;
 } grid_mask_args;
 
-static const hr_arg_def grid_mask_arg_defs[] = {
-    HR_ARG(grid_mask_args, tile, INT, HR_ARG_PER_SAMPLE, "100",
-           "Distance from square to square in pixels."),
-    HR_ARG(grid_mask_args, ratio, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Side of the squares as a fraction of `tile`: 0 masks nothing, 1 everything."),
-    HR_ARG(grid_mask_args, angle, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Angle of the grid about pixel (0, 0), in radians."),
-    HR_ARG(grid_mask_args, shift_x, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Shift of the grid along its own x axis, in pixels."),
-    HR_ARG(grid_mask_args, shift_y, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Shift of the grid along its own y axis, in pixels."),
-    HR_ARG_END};
-
 static hr_status grid_mask_infer(hr_op_call *c, hr_error *error)
 {
     const grid_mask_args *a = c->args;
@@ -90,7 +77,7 @@ static void mask_row(hr_dtype dtype, void *dst, const void *src, const uint8_t *
         mask_float(dst, src, keep, n, channels);
 }
 
-static hr_status grid_mask_one(hr_op_call *c, hr_error *error)
+static hr_status grid_mask_run(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     const int64_t *extent = in->shape.extent;
@@ -111,22 +98,24 @@ static hr_status grid_mask_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status grid_mask_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(grid_mask_one(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_grid_mask = {
     HR_OP_ABI,
     .name = "grid_mask",
     .doc = "Sets the squares of a grid to 0. The input has height, width and channels; its type is "
            "UINT8, INT16, INT32 or FLOAT.",
     .devices = "cpu|gpu",
-    .args = grid_mask_arg_defs,
-    .args_size = sizeof(grid_mask_args),
+    HR_ARGS(grid_mask_args,
+            HR_ARG(grid_mask_args, tile, INT, HR_ARG_PER_SAMPLE, "100",
+                   "Distance from square to square in pixels."),
+            HR_ARG(grid_mask_args, ratio, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                   "Side of the squares as a fraction of `tile`: 0 masks nothing, 1 everything."),
+            HR_ARG(grid_mask_args, angle, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+                   "Angle of the grid about pixel (0, 0), in radians."),
+            HR_ARG(grid_mask_args, shift_x, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+                   "Shift of the grid along its own x axis, in pixels."),
+            HR_ARG(grid_mask_args, shift_y, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+                   "Shift of the grid along its own y axis, in pixels.")),
     .in = HR_INPUTS({.name = "data"}),
     .infer = grid_mask_infer,
-    .run_cpu = grid_mask_run,
+    .run = grid_mask_run,
 };

@@ -8,14 +8,6 @@ typedef struct jitter_args {
     int32_t nDegree;
 } jitter_args;
 
-static const hr_arg_def jitter_arg_defs[] = {
-    HR_DISPLACE_ARG_DEFS,
-    HR_ARG(jitter_args, nDegree, INT, 0, "2",
-           "Number of possible moves: each axis moves by a random integer from -(nDegree // 2) "
-           "to (nDegree - 1) // 2.",
-           .min = 1, .max = 1 << 20),
-    HR_ARG_END};
-
 static hr_status jitter_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -40,12 +32,15 @@ const hr_op_def hr_op_jitter = {
            "UINT8 or FLOAT.",
     .devices = "gpu",
     .flags = HR_OP_RANDOM,
-    .args = jitter_arg_defs,
-    .args_size = sizeof(jitter_args),
+    HR_ARGS(jitter_args, HR_DISPLACE_ARG_DEFS,
+            HR_ARG(jitter_args, nDegree, INT, 0, "2",
+                   "Number of possible moves: each axis moves by a random integer from -(nDegree "
+                   "// 2) to (nDegree - 1) // 2.",
+                   .min = 1, .max = 1 << 20)),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .check = jitter_check,
     .create = hr__displace_create,
     .destroy = hr__displace_destroy,
     .infer = jitter_infer,
-    .run_cpu = hr__displace_run,
+    .run = hr__displace_run,
 };

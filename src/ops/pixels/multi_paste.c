@@ -9,33 +9,6 @@
 
 #define EACH (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_OPTIONAL)
 
-static const hr_arg_def multi_paste_arg_defs[] = {
-    HR_ARG(hr_multi_paste_args, in_ids, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Indices of the samples of the batch to paste, in this order. Default: the inputs "
-           "of the sample itself are pasted one after the other."),
-    HR_ARG(hr_multi_paste_args, output_size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Height and width of the canvas. Default: those of the inputs, which then must be "
-           "equal."),
-    HR_ARG(hr_multi_paste_args, in_anchors, INTS, EACH, NULL,
-           "Top and left of each region in its source. Default: 0.", .excludes = "in_anchors_rel"),
-    HR_ARG(hr_multi_paste_args, in_anchors_rel, FLOATS, EACH, NULL,
-           "Like `in_anchors`, as fractions of the source's extents. Pixels are rounded down."),
-    HR_ARG(hr_multi_paste_args, shapes, INTS, EACH, NULL,
-           "Height and width of each region. Default: the region extends to the end of the "
-           "source.",
-           .excludes = "shapes_rel"),
-    HR_ARG(hr_multi_paste_args, shapes_rel, FLOATS, EACH, NULL,
-           "Like `shapes`, as fractions of the source's extents. Pixels are rounded up."),
-    HR_ARG(hr_multi_paste_args, out_anchors, INTS, EACH, NULL,
-           "Top and left of each region on the canvas. Default: 0.", .excludes = "out_anchors_rel"),
-    HR_ARG(hr_multi_paste_args, out_anchors_rel, FLOATS, EACH, NULL,
-           "Like `out_anchors`, as fractions of the extents of the canvas. Pixels are rounded "
-           "down."),
-    HR_ARG(hr_multi_paste_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: UINT8, INT16, INT32 or FLOAT; default: that of the inputs. Halves "
-           "are rounded away from zero."),
-    HR_ARG_END};
-
 static bool is_supported(hr_dtype t)
 {
     return t == HR_DTYPE_UINT8 || t == HR_DTYPE_INT16 || t == HR_DTYPE_INT32 || t == HR_DTYPE_FLOAT;
@@ -87,8 +60,7 @@ static hr_status sources_join(hr_multi_paste *m, hr_op_call *c, hr_error *error)
         size += info ? strlen(info) + 1 : 0;
     }
     char *text = hr_arena_alloc(c->arena, size, error);
-    if (!text)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(text);
     for (int64_t k = 0; k < m->count; k++) {
         const char *info = multi_paste_source(m, k)->source_info;
         if (!info || !info[0])
@@ -178,16 +150,14 @@ static hr_status multi_paste_infer(hr_op_call *c, hr_error *error)
     return open_call(&m, c, 1, 0, error);
 }
 
-static hr_status multi_paste_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status multi_paste_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_tensor out = calls[i].out[0];
-        hr_multi_paste m;
-        HR_TRY(open_call(&m, calls, n, i, error));
-        calls[i].out[0] = out;
-        HR_TRY(paste_all(&m, error));
-    }
-    return HR_STATUS_OK;
+    const hr_tensor out = c->out[0];
+    hr_multi_paste m;
+
+    HR_TRY(open_call(&m, c, 1, 0, error));
+    c->out[0] = out;
+    return paste_all(&m, error);
 }
 
 /* ---- samples of the batch ---- */
@@ -242,17 +212,43 @@ static hr_status multi_paste_batch(hr_op_call *calls, int32_t n, hr_error *error
 const hr_op_def hr_op_multi_paste = {
     HR_OP_ABI,
     .name = "multi_paste",
-    .doc = "Pastes regions of images, one after the other, onto a canvas of zeros. The images "
-           "are the inputs or, with `in_ids`, samples of the batch.",
+    .doc = "Pastes regions of images, one after the other, onto a canvas of zeros. The images are "
+           "the inputs or, with `in_ids`, samples of the batch.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
-    .args = multi_paste_arg_defs,
-    .args_size = sizeof(hr_multi_paste_args),
+    HR_ARGS(
+        hr_multi_paste_args,
+        HR_ARG(hr_multi_paste_args, in_ids, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Indices of the samples of the batch to paste, in this order. Default: the inputs "
+               "of the sample itself are pasted one after the other."),
+        HR_ARG(hr_multi_paste_args, output_size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Height and width of the canvas. Default: those of the inputs, which then must be "
+               "equal."),
+        HR_ARG(hr_multi_paste_args, in_anchors, INTS, EACH, NULL,
+               "Top and left of each region in its source. Default: 0.",
+               .excludes = "in_anchors_rel"),
+        HR_ARG(hr_multi_paste_args, in_anchors_rel, FLOATS, EACH, NULL,
+               "Like `in_anchors`, as fractions of the source's extents. Pixels are rounded down."),
+        HR_ARG(hr_multi_paste_args, shapes, INTS, EACH, NULL,
+               "Height and width of each region. Default: the region extends to the end of the "
+               "source.",
+               .excludes = "shapes_rel"),
+        HR_ARG(hr_multi_paste_args, shapes_rel, FLOATS, EACH, NULL,
+               "Like `shapes`, as fractions of the source's extents. Pixels are rounded up."),
+        HR_ARG(hr_multi_paste_args, out_anchors, INTS, EACH, NULL,
+               "Top and left of each region on the canvas. Default: 0.",
+               .excludes = "out_anchors_rel"),
+        HR_ARG(hr_multi_paste_args, out_anchors_rel, FLOATS, EACH, NULL,
+               "Like `out_anchors`, as fractions of the extents of the canvas. Pixels are rounded "
+               "down."),
+        HR_ARG(hr_multi_paste_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+               "Type of the output: UINT8, INT16, INT32 or FLOAT; default: that of the inputs. "
+               "Halves are rounded away from zero.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|FHWC"}),
     .in_min = 1,
     .in_max = 64,
     .infer = multi_paste_infer,
-    .run_cpu = multi_paste_run,
+    .run = multi_paste_run,
     .run_batch = multi_paste_batch,
     .infer_batch = multi_paste_infer_batch,
     .whole_batch = multi_paste_whole,

@@ -14,22 +14,6 @@ typedef struct paste_args {
     int32_t n_channels;
 } paste_args;
 
-static const hr_arg_def paste_arg_defs[] = {
-    HR_ARG(paste_args, fill_value, INTS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Colour of the canvas: one value, or one per channel."),
-    HR_ARG(paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Size of the canvas divided by the size of the image; at least 1. Fractions of "
-           "pixels are truncated."),
-    HR_ARG(paste_args, n_channels, INT, 0, "3", "Number of channels of the images.", .min = 1,
-           .max = 1024),
-    HR_ARG(paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Horizontal position of the image on the canvas: 0.0 is left, 1.0 is right."),
-    HR_ARG(paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Vertical position of the image on the canvas: 0.0 is top, 1.0 is bottom."),
-    HR_ARG(paste_args, min_canvas_size, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Least height and width of the canvas, in pixels."),
-    HR_ARG_END};
-
 static hr_status paste_check(const void *args, const hr_given *given, hr_error *error)
 {
     const paste_args *a = args;
@@ -80,8 +64,7 @@ static hr_status paste_infer(hr_op_call *c, hr_error *error)
     hr_paste *p = hr_arena_alloc(c->arena, sizeof(*p), error);
     uint8_t *fill = hr_arena_alloc(c->arena, (size_t)a->n_channels, error);
 
-    if (!p || !fill)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p && fill);
     HR_TRY(hr_layout_match("HWC", &in->layout, in->shape.ndim, &layout, error));
     HR_TRY(values_check(a, in, error));
     for (int32_t i = 0; i < a->n_channels; i++)
@@ -112,25 +95,23 @@ static void fill_pixels(const hr_paste *p, uint8_t *to, size_t n)
         memcpy(to + done, to, HR_MIN(done, total - done));
 }
 
-static hr_status paste_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status paste_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_paste *p = calls[i].memo;
-        const uint8_t *src = calls[i].in[0].data;
-        uint8_t *dst = calls[i].out[0].data;
-        size_t pixel = (size_t)p->channels, in = (size_t)p->in_w * pixel;
-        size_t out = (size_t)p->out_w * pixel, below = (size_t)(p->out_h - p->y - p->in_h);
-        fill_pixels(p, dst, (size_t)(p->y * p->out_w));
-        dst += (size_t)p->y * out;
-        for (int64_t y = 0; y < p->in_h; y++, src += in, dst += out) {
-            fill_pixels(p, dst, (size_t)p->x);
-            if (in > 0)
-                memcpy(dst + (size_t)p->x * pixel, src, in);
-            fill_pixels(p, dst + (size_t)p->x * pixel + in, (size_t)(p->out_w - p->x - p->in_w));
-        }
-        fill_pixels(p, dst, below * (size_t)p->out_w);
+    const hr_paste *p = c->memo;
+    const uint8_t *src = c->in[0].data;
+    uint8_t *dst = c->out[0].data;
+    size_t pixel = (size_t)p->channels, in = (size_t)p->in_w * pixel;
+    size_t out = (size_t)p->out_w * pixel, below = (size_t)(p->out_h - p->y - p->in_h);
+    fill_pixels(p, dst, (size_t)(p->y * p->out_w));
+    dst += (size_t)p->y * out;
+    for (int64_t y = 0; y < p->in_h; y++, src += in, dst += out) {
+        fill_pixels(p, dst, (size_t)p->x);
+        if (in > 0)
+            memcpy(dst + (size_t)p->x * pixel, src, in);
+        fill_pixels(p, dst + (size_t)p->x * pixel + in, (size_t)(p->out_w - p->x - p->in_w));
     }
+    fill_pixels(p, dst, below * (size_t)p->out_w);
     return HR_STATUS_OK;
 }
 
@@ -139,10 +120,22 @@ const hr_op_def hr_op_paste = {
     .name = "paste",
     .doc = "Puts the image on a larger canvas of one colour. The input is UINT8.",
     .devices = "cpu|gpu",
-    .args = paste_arg_defs,
-    .args_size = sizeof(paste_args),
+    HR_ARGS(paste_args,
+            HR_ARG(paste_args, fill_value, INTS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Colour of the canvas: one value, or one per channel."),
+            HR_ARG(paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+                   "Size of the canvas divided by the size of the image; at least 1. Fractions of "
+                   "pixels are truncated."),
+            HR_ARG(paste_args, n_channels, INT, 0, "3", "Number of channels of the images.",
+                   .min = 1, .max = 1024),
+            HR_ARG(paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                   "Horizontal position of the image on the canvas: 0.0 is left, 1.0 is right."),
+            HR_ARG(paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                   "Vertical position of the image on the canvas: 0.0 is top, 1.0 is bottom."),
+            HR_ARG(paste_args, min_canvas_size, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+                   "Least height and width of the canvas, in pixels.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .check = paste_check,
     .infer = paste_infer,
-    .run_cpu = paste_run,
+    .run = paste_run,
 };

@@ -7,8 +7,6 @@ typedef struct sphere_args {
     hr_displace_args displace;
 } sphere_args;
 
-static const hr_arg_def sphere_arg_defs[] = {HR_DISPLACE_ARG_DEFS, HR_ARG_END};
-
 static hr_status sphere_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -26,16 +24,14 @@ static hr_status sphere_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_sphere = {
     HR_OP_ABI,
     .name = "sphere",
-    .doc = "Distorts the image as if it were on a sphere: each pixel is taken from a "
-           "position whose distance from the centre is the square of its own. The input is "
-           "UINT8 or FLOAT.",
+    .doc = "Distorts the image as if it were on a sphere: each pixel is taken from a position "
+           "whose distance from the centre is the square of its own. The input is UINT8 or FLOAT.",
     .devices = "cpu|gpu",
-    .args = sphere_arg_defs,
-    .args_size = sizeof(sphere_args),
+    HR_ARGS(sphere_args, HR_DISPLACE_ARG_DEFS),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .check = sphere_check,
     .create = hr__displace_create,
     .destroy = hr__displace_destroy,
     .infer = sphere_infer,
-    .run_cpu = hr__displace_run,
+    .run = hr__displace_run,
 };

@@ -9,18 +9,6 @@ typedef struct water_args {
     float ampl_x, ampl_y, freq_x, freq_y, phase_x, phase_y;
 } water_args;
 
-static const hr_arg_def water_arg_defs[] = {
-    HR_DISPLACE_ARG_DEFS,
-    HR_ARG(water_args, ampl_x, FLOAT, 0, "10.0", "Amplitude of horizontal moves in pixels."),
-    HR_ARG(water_args, ampl_y, FLOAT, 0, "10.0", "Amplitude of vertical moves in pixels."),
-    HR_ARG(water_args, freq_x, FLOAT, 0, "0.04908738521234052",
-           "Change of the horizontal wave's phase from row to row, in radians."),
-    HR_ARG(water_args, freq_y, FLOAT, 0, "0.04908738521234052",
-           "Change of the vertical wave's phase from column to column, in radians."),
-    HR_ARG(water_args, phase_x, FLOAT, 0, "0.0", "Phase of the horizontal wave in radians."),
-    HR_ARG(water_args, phase_y, FLOAT, 0, "0.0", "Phase of the vertical wave in radians."),
-    HR_ARG_END};
-
 static hr_status water_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -73,8 +61,7 @@ static hr_status find_moves(moves **list, int64_t need, double (*wave)(double), 
     while (count < need)
         count *= 2;
     moves *m = hr_calloc(1, sizeof(*m) + (size_t)count * sizeof(float), error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     for (int64_t k = 0; k < count; k++)
         m->by[k] = amplitude * (float)wave((double)(frequency * (float)k + phase));
     m->shorter = *list;
@@ -116,8 +103,16 @@ const hr_op_def hr_op_water = {
     .doc = "Moves rows horizontally by ampl_x * sin(freq_x * y + phase_x), and columns vertically "
            "by ampl_y * cos(freq_y * x + phase_y). The input is UINT8 or FLOAT.",
     .devices = "cpu|gpu",
-    .args = water_arg_defs,
-    .args_size = sizeof(water_args),
+    HR_ARGS(
+        water_args, HR_DISPLACE_ARG_DEFS,
+        HR_ARG(water_args, ampl_x, FLOAT, 0, "10.0", "Amplitude of horizontal moves in pixels."),
+        HR_ARG(water_args, ampl_y, FLOAT, 0, "10.0", "Amplitude of vertical moves in pixels."),
+        HR_ARG(water_args, freq_x, FLOAT, 0, "0.04908738521234052",
+               "Change of the horizontal wave's phase from row to row, in radians."),
+        HR_ARG(water_args, freq_y, FLOAT, 0, "0.04908738521234052",
+               "Change of the vertical wave's phase from column to column, in radians."),
+        HR_ARG(water_args, phase_x, FLOAT, 0, "0.0", "Phase of the horizontal wave in radians."),
+        HR_ARG(water_args, phase_y, FLOAT, 0, "0.0", "Phase of the vertical wave in radians.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .check = water_check,
     .create = hr__displace_create,
@@ -125,5 +120,5 @@ const hr_op_def hr_op_water = {
     .local_create = water_local_create,
     .local_destroy = water_local_destroy,
     .infer = water_infer,
-    .run_cpu = hr__displace_run,
+    .run = hr__displace_run,
 };

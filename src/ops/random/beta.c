@@ -15,15 +15,6 @@ typedef struct beta_args {
     hr_ints shape;
 } beta_args;
 
-static const hr_arg_def beta_arg_defs[] = {
-    HR_ARG(beta_args, alpha, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
-           "First shape parameter, greater than 0."),
-    HR_ARG(beta_args, beta, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
-           "Second shape parameter, greater than 0."),
-    HR_ARG(beta_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: FLOAT (default) or FLOAT64."),
-    HR_DRAW_SHAPE_ARG(beta_args), HR_ARG_END};
-
 static hr_status beta_check(const void *args, const hr_given *given, hr_error *error)
 {
     int32_t dtype = ((const beta_args *)args)->dtype;
@@ -100,11 +91,10 @@ static void make(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
     hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT64, n);
 }
 
-static hr_status beta_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status beta_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__draw(&calls[i], 4, make);
+    hr__draw(c, 4, make);
     return HR_STATUS_OK;
 }
 
@@ -115,11 +105,17 @@ const hr_op_def hr_op_random_beta = {
            "tensor with the shape `shape` or that of the input.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = beta_arg_defs,
-    .args_size = sizeof(beta_args),
+    HR_ARGS(beta_args,
+            HR_ARG(beta_args, alpha, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE,
+                   "1.0", "First shape parameter, greater than 0."),
+            HR_ARG(beta_args, beta, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE,
+                   "1.0", "Second shape parameter, greater than 0."),
+            HR_ARG(beta_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output: FLOAT (default) or FLOAT64."),
+            HR_DRAW_SHAPE_ARG(beta_args)),
     .in = HR_INPUTS({.name = "shape_like"}),
     .in_max = 1,
     .check = beta_check,
     .infer = beta_infer,
-    .run_cpu = beta_run,
+    .run = beta_run,
 };

@@ -12,12 +12,6 @@ typedef struct choice_args {
     hr_ints shape;
 } choice_args;
 
-static const hr_arg_def choice_arg_defs[] = {
-    HR_ARG(choice_args, p, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
-           "Probabilities, one for each choice, or one number for all; their sum must be 1. "
-           "Default: all equal."),
-    HR_DRAW_SHAPE_ARG(choice_args), HR_ARG_END};
-
 /* The choices: 0 .. n - 1, or the slices along the first dimension. */
 static int64_t choice_count(const hr_tensor *a)
 {
@@ -95,8 +89,7 @@ static hr_status sums_make(hr_op_call *c, hr_floats p, double **sums, hr_error *
     double sum = 0.0;
 
     *sums = hr_arena_alloc(c->arena, ((size_t)p.n + 1) * sizeof(double), error);
-    if (!*sums)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(*sums);
     for (int32_t i = 0; i < p.n; i++)
         (*sums)[i] = sum += (double)p.v[i];
     return HR_STATUS_OK;
@@ -123,7 +116,7 @@ static int64_t below(uint64_t bits, uint64_t n)
     return (int64_t)(((bits >> 32) * n + ((bits & UINT32_MAX) * n >> 32)) >> 32);
 }
 
-static hr_status choose(hr_op_call *c, hr_error *error)
+static hr_status choice_run(hr_op_call *c, hr_error *error)
 {
     const choice_args *args = c->args;
     const hr_tensor *a = &c->in[0];
@@ -155,13 +148,6 @@ static hr_status choose(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status choice_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(choose(&calls[i], error));
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_random_choice = {
     HR_OP_ABI,
     .name = "random.choice",
@@ -170,10 +156,14 @@ const hr_op_def hr_op_random_choice = {
            "with the wanted shape is given.",
     .devices = "cpu",
     .flags = HR_OP_ENUMS | HR_OP_RANDOM | HR_OP_CHEAP,
-    .args = choice_arg_defs,
-    .args_size = sizeof(choice_args),
+    HR_ARGS(choice_args,
+            HR_ARG(choice_args, p, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_NONFINITE,
+                   NULL,
+                   "Probabilities, one for each choice, or one number for all; their sum must be "
+                   "1. Default: all equal."),
+            HR_DRAW_SHAPE_ARG(choice_args)),
     .in = HR_INPUTS({.name = "a"}, {.name = "shape_like"}),
     .in_min = 1,
     .infer = choice_infer,
-    .run_cpu = choice_run,
+    .run = choice_run,
 };

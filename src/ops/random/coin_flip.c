@@ -10,13 +10,6 @@ typedef struct coin_flip_args {
     hr_ints shape;
 } coin_flip_args;
 
-static const hr_arg_def coin_flip_arg_defs[] = {
-    HR_ARG(coin_flip_args, probability, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Probability of 1. 0 or less always gives 0, 1 or more always gives 1."),
-    HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: BOOL, UINT8 or INT32 (default)."),
-    HR_DRAW_SHAPE_ARG(coin_flip_args), HR_ARG_END};
-
 static hr_status coin_flip_check(const void *args, const hr_given *given, hr_error *error)
 {
     int32_t dtype = ((const coin_flip_args *)args)->dtype;
@@ -56,29 +49,30 @@ static void flip(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
             narrow[k] = coin_flip_of(&m, bits[k]);
 }
 
-static hr_status coin_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status coin_flip_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__draw(&calls[i], 1, flip);
+    hr__draw(c, 1, flip);
     return HR_STATUS_OK;
 }
-
-static const char *const coin_flip_aliases[] = {"coin_flip", "ops:CoinFlip", NULL};
 
 const hr_op_def hr_op_random_coin_flip = {
     HR_OP_ABI,
     .name = "random.coin_flip",
     .doc = "Draws 1 with the given probability, otherwise 0. Returns one scalar per sample, unless "
            "`shape` or an input with the wanted shape is given.",
-    .aliases = coin_flip_aliases,
+    .aliases = HR_NAMES("coin_flip", "ops:CoinFlip"),
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = coin_flip_arg_defs,
-    .args_size = sizeof(coin_flip_args),
+    HR_ARGS(coin_flip_args,
+            HR_ARG(coin_flip_args, probability, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+                   "Probability of 1. 0 or less always gives 0, 1 or more always gives 1."),
+            HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output: BOOL, UINT8 or INT32 (default)."),
+            HR_DRAW_SHAPE_ARG(coin_flip_args)),
     .in = HR_INPUTS({.name = "shape_like"}),
     .in_max = 1,
     .check = coin_flip_check,
     .infer = coin_flip_infer,
-    .run_cpu = coin_flip_run,
+    .run = coin_flip_run,
 };

@@ -7,9 +7,6 @@ typedef struct crop_generator_args {
     hr_random_window_args random;
 } crop_generator_args;
 
-static const hr_arg_def crop_generator_arg_defs[] = {
-    HR_RANDOM_WINDOW_ARG_DEFS(crop_generator_args, random), HR_ARG_END};
-
 static hr_status crop_generator_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
@@ -49,11 +46,10 @@ static hr_status generate(const hr_op_call *c, int32_t k, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status crop_generator_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status crop_generator_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < calls[i].count; k++)
-            HR_TRY(generate(&calls[i], k, error));
+    for (int32_t k = 0; k < c->count; k++)
+        HR_TRY(generate(c, k, error));
     return HR_STATUS_OK;
 }
 
@@ -64,10 +60,9 @@ const hr_op_def hr_op_random_crop_generator = {
            "height, width and optionally channels. The outputs are start and size of the window.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = crop_generator_arg_defs,
-    .args_size = sizeof(crop_generator_args),
+    HR_ARGS(crop_generator_args, HR_RANDOM_WINDOW_ARG_DEFS(crop_generator_args, random)),
     .in = HR_INPUTS({.name = "shape"}),
     .out = HR_OUTPUTS({"anchor"}, {"shape"}),
     .infer = crop_generator_infer,
-    .run_cpu = crop_generator_run,
+    .run = crop_generator_run,
 };

@@ -10,16 +10,6 @@ typedef struct normal_args {
     hr_ints shape;
 } normal_args;
 
-static const hr_arg_def normal_arg_defs[] = {
-    HR_ARG(normal_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT. For "
-           "integer types, numbers are rounded."),
-    HR_ARG(normal_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Mean of the distribution."),
-    HR_DRAW_SHAPE_ARG(normal_args),
-    HR_ARG(normal_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
-           "Standard deviation of the distribution."),
-    HR_ARG_END};
-
 static hr_status normal_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -59,31 +49,33 @@ static void make_fine(const hr_op_call *c, const uint32_t *bits, size_t n, void 
         v[i] = normal_fine(&m, &bits[2 * i]);
 }
 
-static hr_status normal_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status normal_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        bool fine = calls[i].out[0].dtype == HR_DTYPE_FLOAT64;
-        hr__draw(&calls[i], fine ? 2 : 1, fine ? make_fine : make);
-    }
+    bool fine = c->out[0].dtype == HR_DTYPE_FLOAT64;
+    hr__draw(c, fine ? 2 : 1, fine ? make_fine : make);
     return HR_STATUS_OK;
 }
-
-static const char *const normal_aliases[] = {"normal_distribution", "ops:NormalDistribution", NULL};
 
 const hr_op_def hr_op_random_normal = {
     HR_OP_ABI,
     .name = "random.normal",
     .doc = "Draws normally distributed numbers. Returns one scalar per sample, unless `shape` or "
            "an input with the wanted shape is given.",
-    .aliases = normal_aliases,
+    .aliases = HR_NAMES("normal_distribution", "ops:NormalDistribution"),
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = normal_arg_defs,
-    .args_size = sizeof(normal_args),
+    HR_ARGS(normal_args,
+            HR_ARG(normal_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT. "
+                   "For integer types, numbers are rounded."),
+            HR_ARG(normal_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Mean of the distribution."),
+            HR_DRAW_SHAPE_ARG(normal_args),
+            HR_ARG(normal_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
+                   "Standard deviation of the distribution.")),
     .in = HR_INPUTS({.name = "shape_like"}),
     .in_max = 1,
     .check = normal_check,
     .infer = normal_infer,
-    .run_cpu = normal_run,
+    .run = normal_run,
 };

@@ -9,20 +9,6 @@ typedef struct roi_crop_args {
     hr_ints crop_shape, in_shape, roi_end, roi_shape, roi_start;
 } roi_crop_args;
 
-static const hr_arg_def roi_crop_arg_defs[] = {
-    HR_ARG(roi_crop_args, crop_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Extents of the crop."),
-    HR_ARG(roi_crop_args, in_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Extents of the tensor to crop; the crop stays inside. Cannot be given together with an "
-           "input, whose extents are used otherwise."),
-    HR_ARG(roi_crop_args, roi_end, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "End of the region, exclusive. Either this or `roi_shape` is required."),
-    HR_ARG(roi_crop_args, roi_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Extents of the region."),
-    HR_ARG(roi_crop_args, roi_start, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Start of the region."),
-    HR_ARG_END};
-
 static hr_status check_length(hr_ints list, const char *name, int32_t n, hr_error *error)
 {
     if (!list.v || list.n == n)
@@ -90,19 +76,16 @@ static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *hi
     return HR_STATUS_OK;
 }
 
-static hr_status roi_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status roi_crop_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const int32_t dims = ((const roi_crop_args *)c->args)->crop_shape.n;
-        int64_t *out = c->out[0].data, low, high;
-        for (int32_t d = 0; d < dims; d++) {
-            HR_TRY(range(c, d, &low, &high, error));
-            for (int32_t k = 0; k < c->count; k++)
-                out[k * dims + d] = low;
-            for (int32_t k = 0; k < c->count && high > low; k++)
-                out[k * dims + d] += hr_rng_below(&c->rngs[k], 2 * (uint64_t)d, high - low + 1);
-        }
+    const int32_t dims = ((const roi_crop_args *)c->args)->crop_shape.n;
+    int64_t *out = c->out[0].data, low, high;
+    for (int32_t d = 0; d < dims; d++) {
+        HR_TRY(range(c, d, &low, &high, error));
+        for (int32_t k = 0; k < c->count; k++)
+            out[k * dims + d] = low;
+        for (int32_t k = 0; k < c->count && high > low; k++)
+            out[k * dims + d] += hr_rng_below(&c->rngs[k], 2 * (uint64_t)d, high - low + 1);
     }
     return HR_STATUS_OK;
 }
@@ -110,16 +93,25 @@ static hr_status roi_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_roi_random_crop = {
     HR_OP_ABI,
     .name = "roi_random_crop",
-    .doc =
-        "Draws the start of a crop so that the crop is within a region of interest. In dimensions "
-        "where the crop is larger than the region, it contains the whole region.",
+    .doc = "Draws the start of a crop so that the crop is within a region of interest. In "
+           "dimensions where the crop is larger than the region, it contains the whole region.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = roi_crop_arg_defs,
-    .args_size = sizeof(roi_crop_args),
+    HR_ARGS(roi_crop_args,
+            HR_ARG(roi_crop_args, crop_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+                   "Extents of the crop."),
+            HR_ARG(roi_crop_args, in_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+                   "Extents of the tensor to crop; the crop stays inside. Cannot be given together "
+                   "with an input, whose extents are used otherwise."),
+            HR_ARG(roi_crop_args, roi_end, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+                   "End of the region, exclusive. Either this or `roi_shape` is required."),
+            HR_ARG(roi_crop_args, roi_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+                   "Extents of the region."),
+            HR_ARG(roi_crop_args, roi_start, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+                   "Start of the region.")),
     .in = HR_INPUTS({.name = "data"}),
     .in_max = 1,
     .out = HR_OUTPUTS({"start"}),
     .infer = roi_crop_infer,
-    .run_cpu = roi_crop_run,
+    .run = roi_crop_run,
 };

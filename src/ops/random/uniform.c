@@ -12,17 +12,6 @@ typedef struct uniform_args {
     hr_ints shape;
 } uniform_args;
 
-static const hr_arg_def uniform_arg_defs[] = {
-    HR_ARG(uniform_args, range, FLOATS, HR_ARG_PER_SAMPLE, "[-1.0, 1.0]",
-           "Draw real numbers from [range[0], range[1]). With an integer `dtype` they are rounded, "
-           "so both ends occur half as often as the numbers between them.",
-           .count_min = 1, .count_max = 2),
-    HR_ARG(uniform_args, values, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Draw from these numbers with equal probability, instead of from `range`."),
-    HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT."),
-    HR_DRAW_SHAPE_ARG(uniform_args), HR_ARG_END};
-
 static hr_status uniform_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
@@ -38,7 +27,7 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
     if (!m)
         return HR_STATUS_NO_MEMORY;
     if (a->values.v && a->values.n < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`values` is empty: there is nothing to draw");
+        return hr_fail(error, HR_STATUS_ERROR, "`values` is empty; it must have a number to draw");
     if (!a->values.v && !(a->range.v[0] < a->range.v[a->range.n - 1]))
         return hr_fail(error, HR_STATUS_ERROR,
                        "`range` is [%g, %g); its end must be greater than its start",
@@ -81,34 +70,37 @@ static void draw_values(const hr_op_call *c, const uint32_t *bits, size_t n, voi
     hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT, n);
 }
 
-static hr_status uniform_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status uniform_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        if (((const hr_uniform *)calls[i].memo)->values.v)
-            hr__draw(&calls[i], 2, draw_values);
-        else
-            hr__draw(&calls[i], 1,
-                     calls[i].out[0].dtype == HR_DTYPE_FLOAT ? draw_floats : draw_others);
-    }
+    if (((const hr_uniform *)c->memo)->values.v)
+        hr__draw(c, 2, draw_values);
+    else
+        hr__draw(c, 1, c->out[0].dtype == HR_DTYPE_FLOAT ? draw_floats : draw_others);
     return HR_STATUS_OK;
 }
-
-static const char *const uniform_aliases[] = {"uniform", "ops:Uniform", NULL};
 
 const hr_op_def hr_op_random_uniform = {
     HR_OP_ABI,
     .name = "random.uniform",
     .doc = "Draws numbers uniformly from a range of real numbers or from a list. Returns one "
            "scalar per sample, unless `shape` or an input with the wanted shape is given.",
-    .aliases = uniform_aliases,
+    .aliases = HR_NAMES("uniform", "ops:Uniform"),
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = uniform_arg_defs,
-    .args_size = sizeof(uniform_args),
+    HR_ARGS(uniform_args,
+            HR_ARG(uniform_args, range, FLOATS, HR_ARG_PER_SAMPLE, "[-1.0, 1.0]",
+                   "Draw real numbers from [range[0], range[1]). With an integer `dtype` they are "
+                   "rounded, so both ends occur half as often as the numbers between them.",
+                   .count_min = 1, .count_max = 2),
+            HR_ARG(uniform_args, values, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+                   "Draw from these numbers with equal probability, instead of from `range`."),
+            HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+                   "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT."),
+            HR_DRAW_SHAPE_ARG(uniform_args)),
     .in = HR_INPUTS({.name = "shape_like"}),
     .in_max = 1,
     .check = uniform_check,
     .infer = uniform_infer,
-    .run_cpu = uniform_run,
+    .run = uniform_run,
 };

@@ -18,24 +18,6 @@ typedef struct normalize_args {
     HR_ARG(normalize_args, field, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,  \
            NULL, text)
 
-static const hr_arg_def normalize_arg_defs[] = {
-    HR_AXES_ARG_DEFS(normalize_args),
-    HR_ARG(normalize_args, batch, BOOL, 0, "False",
-           "Compute one mean and standard deviation for all samples of the batch."),
-    HR_ARG(normalize_args, ddof, INT, 0, "0",
-           "Delta degrees of freedom: subtracted from the number of elements by which the variance "
-           "is divided."),
-    HR_ARG(normalize_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: FLOAT, or an integer type of up to 32 bits, to which results are "
-           "rounded."),
-    HR_ARG(normalize_args, epsilon, FLOAT, 0, "0.0", "Added to the variance."),
-    GIVEN(mean, "Means to subtract instead of those of the data: one number, or a tensor "
-                "with the extents of the input, 1 in the axes that are normalized."),
-    HR_ARG(normalize_args, scale, FLOAT, 0, "1.0", "Standard deviation of the results."),
-    HR_ARG(normalize_args, shift, FLOAT, 0, "0.0", "Mean of the results."),
-    GIVEN(stddev, "Standard deviations to divide by instead of those of the data, as `mean`."),
-    HR_ARG_END};
-
 static hr_status normalize_check(const void *args, const hr_given *given, hr_error *error)
 {
     const normalize_args *a = args;
@@ -153,8 +135,7 @@ static hr_status normalize_infer(hr_op_call *c, hr_error *error)
     uint32_t mask;
     size_t bytes;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     if (!known_type(in->dtype) || !known_type(dtype))
         return hr_fail(
             error, HR_STATUS_ERROR,
@@ -188,8 +169,7 @@ static hr_status sum_all(const hr_op_call *calls, int32_t n, hr_reduce_kind kind
     double *own = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
 
     *sums = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
-    if (!own || !*sums)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(own && *sums);
     memset(*sums, 0, groups * sizeof(double));
     *count = 0.0;
     for (int32_t i = 0; i < n; i++) {
@@ -214,8 +194,7 @@ static hr_status measure(hr_op_call *calls, int32_t n, const float **mean, const
     double *centres = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
     double *sums, count;
 
-    if (!means || !factors || !centres)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(means && factors && centres);
     *mean = m->mean ? m->mean : means;
     *factor = m->factor ? m->factor : factors;
     if (!m->mean) {
@@ -246,11 +225,9 @@ static hr_status normalize_together(hr_op_call *calls, int32_t n, hr_error *erro
     return HR_STATUS_OK;
 }
 
-static hr_status normalize_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status normalize_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(normalize_together(&calls[i], 1, error));
-    return HR_STATUS_OK;
+    return normalize_together(c, 1, error);
 }
 
 static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
@@ -265,8 +242,7 @@ static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
         if (!hr_tensor_bytes(&calls[i].out[0], &bytes))
             return hr_fail(error, HR_STATUS_LIMIT, "the output is too large");
         calls[i].out[0].data = hr_arena_alloc(calls[i].arena, bytes, error);
-        if (!calls[i].out[0].data)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(calls[i].out[0].data);
     }
     return normalize_together(calls, n, error);
 }
@@ -279,12 +255,26 @@ const hr_op_def hr_op_normalize = {
            "the result is `shift`.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = normalize_arg_defs,
-    .args_size = sizeof(normalize_args),
+    HR_ARGS(
+        normalize_args, HR_AXES_ARG_DEFS(normalize_args),
+        HR_ARG(normalize_args, batch, BOOL, 0, "False",
+               "Compute one mean and standard deviation for all samples of the batch."),
+        HR_ARG(normalize_args, ddof, INT, 0, "0",
+               "Delta degrees of freedom: subtracted from the number of elements by which the "
+               "variance is divided."),
+        HR_ARG(normalize_args, dtype, DTYPE, 0, "FLOAT",
+               "Type of the output: FLOAT, or an integer type of up to 32 bits, to which results "
+               "are rounded."),
+        HR_ARG(normalize_args, epsilon, FLOAT, 0, "0.0", "Added to the variance."),
+        GIVEN(mean, "Means to subtract instead of those of the data: one number, or a tensor with "
+                    "the extents of the input, 1 in the axes that are normalized."),
+        HR_ARG(normalize_args, scale, FLOAT, 0, "1.0", "Standard deviation of the results."),
+        HR_ARG(normalize_args, shift, FLOAT, 0, "0.0", "Mean of the results."),
+        GIVEN(stddev, "Standard deviations to divide by instead of those of the data, as `mean`.")),
     .in = HR_INPUTS({.name = "data"}),
     .check = normalize_check,
     .infer = normalize_infer,
-    .run_cpu = normalize_run,
+    .run = normalize_run,
     .run_batch = normalize_batch,
     .whole_batch = normalize_whole,
 };

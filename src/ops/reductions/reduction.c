@@ -24,8 +24,7 @@ static hr_status describe_shape(hr_op_call *c, hr_dtype dtype, hr_error *error)
     uint32_t mask;
     hr_reduction *m = c->memo = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     HR_TRY(hr__axes_mask(a->axes, a->axis_names, in, &mask, error));
     for (int32_t d = 0; d < in->shape.ndim; d++) {
         bool reduced = mask >> d & 1;
@@ -115,8 +114,7 @@ static hr_status find_mean(hr_op_call *c, size_t bytes, double **mean, hr_error 
     if (m->kind != HR_REDUCE_DISTANCES)
         return HR_STATUS_OK;
     *mean = hr_arena_alloc(c->arena, bytes, error);
-    if (!*mean)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(*mean);
     if (c->n_in > 1)
         hr_convert(*mean, HR_DTYPE_FLOAT64, c->in[1].data, HR_DTYPE_FLOAT, m->shape.outputs);
     else
@@ -212,28 +210,24 @@ static void store(const hr_reduction *m, hr_tensor *out, void *acc)
     }
 }
 
-hr_status hr__reduction_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__reduction_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_op_call *c = &calls[i];
-        const hr_reduction *m = c->memo;
-        const hr_tensor *in = &c->in[0];
-        const bool extreme = m->kind == HR_REDUCE_MIN || m->kind == HR_REDUCE_MAX;
-        size_t bytes;
-        double *mean;
+    const hr_reduction *m = c->memo;
+    const hr_tensor *in = &c->in[0];
+    const bool extreme = m->kind == HR_REDUCE_MIN || m->kind == HR_REDUCE_MAX;
+    size_t bytes;
+    double *mean;
 
-        if (extreme && m->untouched) { /* NaN and infinities are kept */
-            hr_convert(c->out[0].data, m->type, in->data, m->type, m->shape.outputs);
-            continue;
-        }
-        if (!hr_size_mul(m->shape.outputs, sizeof(double), &bytes))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        void *acc = hr_arena_alloc(c->arena, bytes, error);
-        if (!acc)
-            return HR_STATUS_NO_MEMORY;
-        HR_TRY(find_mean(c, bytes, &mean, error));
-        hr__reduce(c->kernels, m->kind, in->data, in->dtype, &m->shape, mean, acc);
-        store(m, &c->out[0], acc);
+    if (extreme && m->untouched) { /* NaN and infinities are kept */
+        hr_convert(c->out[0].data, m->type, in->data, m->type, m->shape.outputs);
+        return HR_STATUS_OK;
     }
+    if (!hr_size_mul(m->shape.outputs, sizeof(double), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+    void *acc = hr_arena_alloc(c->arena, bytes, error);
+    HR_TRY_ALLOC(acc);
+    HR_TRY(find_mean(c, bytes, &mean, error));
+    hr__reduce(c->kernels, m->kind, in->data, in->dtype, &m->shape, mean, acc);
+    store(m, &c->out[0], acc);
     return HR_STATUS_OK;
 }

@@ -26,7 +26,7 @@ typedef struct hr_reduction_args {
 #define HR_REDUCTION_TABLE(id, text)                                                               \
     HR_OP_ABI, .name = "reductions." #id, .doc = text, .devices = "cpu|gpu",                       \
                .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args), .infer = id##_infer, \
-               .run_cpu = hr__reduction_run
+               .run = hr__reduction_run
 #define HR_REDUCTION_DATA .in = HR_INPUTS({.name = "data"})
 #define HR_REDUCTION_DATA_AND_MEAN .in = HR_INPUTS({.name = "data"}, {.name = "mean"})
 
@@ -61,6 +61,6 @@ void hr__reduction_how(hr_op_call *c, hr_reduce_kind kind, hr_reduction_end end)
 hr_reduce_kind hr__reduction_squares(const hr_op_call *c);
 /* The whole infer of operators with means as input 1. */
 hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error *error);
-hr_status hr__reduction_run(hr_op_call *calls, int32_t n, hr_error *error);
+hr_status hr__reduction_run(hr_op_call *c, hr_error *error);
 
 #endif

@@ -14,16 +14,6 @@ typedef struct mask_pixel_args {
     hr_ints value;
 } mask_pixel_args;
 
-static const hr_arg_def mask_pixel_arg_defs[] = {
-    HR_ARG(mask_pixel_args, foreground, INT, HR_ARG_PER_SAMPLE, "0",
-           "If not 0, draw among the foreground, or among all elements if there is none. If 0, "
-           "draw among all elements."),
-    HR_ARG(mask_pixel_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Elements greater than this are foreground. Excludes `value`.", .excludes = "value"),
-    HR_ARG(mask_pixel_args, value, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
-           NULL, "Elements equal to this are foreground.", .count_min = 1, .count_max = 1),
-    HR_ARG_END};
-
 static hr_status mask_pixel_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
@@ -106,24 +96,21 @@ static size_t walk(const hr_op_call *c, size_t volume, size_t stop)
     return seen;
 }
 
-static hr_status mask_pixel_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status mask_pixel_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        hr_op_call *c = &calls[i];
-        const hr_shape *shape = &c->in[0].shape;
-        int64_t *out = c->out[0].data;
-        size_t volume, count = 0;
-        hr_shape_volume(shape, &volume);
-        if (((const mask_pixel_args *)c->args)->foreground)
-            count = walk(c, volume, volume);
-        int64_t at = hr_rng_below(&c->rng, 0, (int64_t)(count ? count : volume));
-        if (count)
-            at = (int64_t)walk(c, volume, (size_t)at);
-        for (int32_t d = shape->ndim - 1; d >= 0; d--) {
-            out[d] = at % shape->extent[d];
-            at /= shape->extent[d];
-        }
+    const hr_shape *shape = &c->in[0].shape;
+    int64_t *out = c->out[0].data;
+    size_t volume, count = 0;
+    hr_shape_volume(shape, &volume);
+    if (((const mask_pixel_args *)c->args)->foreground)
+        count = walk(c, volume, volume);
+    int64_t at = hr_rng_below(&c->rng, 0, (int64_t)(count ? count : volume));
+    if (count)
+        at = (int64_t)walk(c, volume, (size_t)at);
+    for (int32_t d = shape->ndim - 1; d >= 0; d--) {
+        out[d] = at % shape->extent[d];
+        at /= shape->extent[d];
     }
     return HR_STATUS_OK;
 }
@@ -135,10 +122,17 @@ const hr_op_def hr_op_segmentation_random_mask_pixel = {
            "or for each element of the foreground.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM,
-    .args = mask_pixel_arg_defs,
-    .args_size = sizeof(mask_pixel_args),
+    HR_ARGS(
+        mask_pixel_args,
+        HR_ARG(mask_pixel_args, foreground, INT, HR_ARG_PER_SAMPLE, "0",
+               "If not 0, draw among the foreground, or among all elements if there is none. If 0, "
+               "draw among all elements."),
+        HR_ARG(mask_pixel_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+               "Elements greater than this are foreground. Excludes `value`.", .excludes = "value"),
+        HR_ARG(mask_pixel_args, value, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
+               NULL, "Elements equal to this are foreground.", .count_min = 1, .count_max = 1)),
     .in = HR_INPUTS({.name = "mask"}),
     .out = HR_OUTPUTS({"position"}),
     .infer = mask_pixel_infer,
-    .run_cpu = mask_pixel_run,
+    .run = mask_pixel_run,
 };

@@ -15,38 +15,6 @@ typedef struct object_bbox_args {
     const char *format;
 } object_bbox_args;
 
-static const hr_arg_def object_bbox_arg_defs[] = {
-    HR_ARG(object_bbox_args, background, INTS,
-           HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "0",
-           "Class of the background. Default: 0, or if `classes` contains 0, a number less "
-           "than all of them.",
-           .count_min = 1, .count_max = 1),
-    HR_ARG_ACCEPT(cache_objects, BOOL, "False",
-                  "Has no effect: objects are found in each mask again."),
-    HR_ARG(object_bbox_args, class_weights, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Relative probabilities of `classes`; without `classes`, of the classes 1, 2, ..."),
-    HR_ARG(object_bbox_args, classes, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Classes to choose from. Default: all except the background."),
-    HR_ARG(object_bbox_args, foreground_prob, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
-           "Probability of choosing an object; otherwise the box is the whole mask."),
-    HR_ARG(object_bbox_args, format, STRING, 0, "\"anchor_shape\"",
-           "\"anchor_shape\": the outputs are start and size. \"start_end\": the outputs are "
-           "start and end. \"box\": one output contains start and end.",
-           .choices = "anchor_shape|start_end|box"),
-    HR_ARG(object_bbox_args, ignore_class, BOOL, 0, "False",
-           "True: all objects have the same probability. False: first a class is chosen. True "
-           "cannot be combined with `classes`, `class_weights` and `output_class`."),
-    HR_ARG(
-        object_bbox_args, k_largest, INT, HR_ARG_OPTIONAL, NULL,
-        "Choose among this many objects with the largest boxes, of the class or of all classes."),
-    HR_ARG(object_bbox_args, output_class, BOOL, 0, "False",
-           "Also return the class of the object, or that of the background."),
-    HR_ARG(object_bbox_args, threshold, INTS,
-           HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, NULL,
-           "Least extents of the box, one per dimension or one for all. Smaller objects are not "
-           "chosen."),
-    HR_ARG_END};
-
 static hr_status object_bbox_check(const void *args, const hr_given *given, hr_error *error)
 {
     const object_bbox_args *a = args;
@@ -228,8 +196,7 @@ static hr_status choose(const hr_op_call *c, int32_t background, const hr_compon
         return HR_STATUS_OK;
     hr_shape_volume(&in->shape, &volume);
     int32_t *label = hr_arena_alloc(c->arena, volume * sizeof(*label), error);
-    if (!label)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(label);
     hr_convert(label, HR_DTYPE_INT32, in->data, labels, volume);
     HR_TRY(hr__objects_find(label, &in->shape, background, c->arena, &objects, &count, error));
     count = keep_possible(a, in->shape.ndim, objects, count);
@@ -244,27 +211,24 @@ static hr_status choose(const hr_op_call *c, int32_t background, const hr_compon
     return HR_STATUS_OK;
 }
 
-static hr_status object_bbox_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status object_bbox_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const object_bbox_args *a = c->args;
-        const int32_t ndim = c->in[0].shape.ndim;
-        const hr_component *o;
-        int32_t background = 0, *first = c->out[0].data;
-        bool box = strcmp(a->format, "box") == 0, ends = strcmp(a->format, "anchor_shape") != 0;
-        int32_t *second = box ? first + ndim : c->out[1].data;
-        HR_TRY(background_of(a, &background, error));
-        HR_TRY(choose(c, background, &o, error));
-        for (int32_t d = 0; d < ndim; d++) {
-            int32_t low = o ? o->low[d] : 0;
-            int32_t high = o ? o->high[d] : (int32_t)c->in[0].shape.extent[d];
-            first[d] = low;
-            second[d] = ends ? high : high - low;
-        }
-        if (a->output_class)
-            *(int32_t *)c->out[c->n_out - 1].data = o ? o->label : background;
+    const object_bbox_args *a = c->args;
+    const int32_t ndim = c->in[0].shape.ndim;
+    const hr_component *o;
+    int32_t background = 0, *first = c->out[0].data;
+    bool box = strcmp(a->format, "box") == 0, ends = strcmp(a->format, "anchor_shape") != 0;
+    int32_t *second = box ? first + ndim : c->out[1].data;
+    HR_TRY(background_of(a, &background, error));
+    HR_TRY(choose(c, background, &o, error));
+    for (int32_t d = 0; d < ndim; d++) {
+        int32_t low = o ? o->low[d] : 0;
+        int32_t high = o ? o->high[d] : (int32_t)c->in[0].shape.extent[d];
+        first[d] = low;
+        second[d] = ends ? high : high - low;
     }
+    if (a->output_class)
+        *(int32_t *)c->out[c->n_out - 1].data = o ? o->label : background;
     return HR_STATUS_OK;
 }
 
@@ -280,16 +244,45 @@ const hr_op_def hr_op_segmentation_random_object_bbox = {
     HR_OP_ABI,
     .name = "segmentation.random_object_bbox",
     .doc = "Draws an object of a mask and returns the box around it. An object is a set of "
-           "elements of one class that are connected through faces. If there is no object, the "
-           "box is the whole mask.",
+           "elements of one class that are connected through faces. If there is no object, the box "
+           "is the whole mask.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM,
-    .args = object_bbox_arg_defs,
-    .args_size = sizeof(object_bbox_args),
+    HR_ARGS(
+        object_bbox_args,
+        HR_ARG(object_bbox_args, background, INTS,
+               HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "0",
+               "Class of the background. Default: 0, or if `classes` contains 0, a number less "
+               "than all of them.",
+               .count_min = 1, .count_max = 1),
+        HR_ARG_ACCEPT(cache_objects, BOOL, "False",
+                      "Has no effect: objects are found in each mask again."),
+        HR_ARG(object_bbox_args, class_weights, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+               "Relative probabilities of `classes`; without `classes`, of the classes 1, 2, ..."),
+        HR_ARG(object_bbox_args, classes, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+               "Classes to choose from. Default: all except the background."),
+        HR_ARG(object_bbox_args, foreground_prob, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
+               "Probability of choosing an object; otherwise the box is the whole mask."),
+        HR_ARG(object_bbox_args, format, STRING, 0, "\"anchor_shape\"",
+               "\"anchor_shape\": the outputs are start and size. \"start_end\": the outputs are "
+               "start and end. \"box\": one output contains start and end.",
+               .choices = "anchor_shape|start_end|box"),
+        HR_ARG(object_bbox_args, ignore_class, BOOL, 0, "False",
+               "True: all objects have the same probability. False: first a class is chosen. True "
+               "cannot be combined with `classes`, `class_weights` and `output_class`."),
+        HR_ARG(object_bbox_args, k_largest, INT, HR_ARG_OPTIONAL, NULL,
+               "Choose among this many objects with the largest boxes, of the class or of all "
+               "classes."),
+        HR_ARG(object_bbox_args, output_class, BOOL, 0, "False",
+               "Also return the class of the object, or that of the background."),
+        HR_ARG(object_bbox_args, threshold, INTS,
+               HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, NULL,
+               "Least extents of the box, one per dimension or one for all. Smaller objects are "
+               "not chosen.")),
     .in = HR_INPUTS({.name = "mask"}),
     .out = HR_OUTPUTS({"start"}, {"end"}, {"class"}),
     .outputs = object_bbox_outputs,
     .check = object_bbox_check,
     .infer = object_bbox_infer,
-    .run_cpu = object_bbox_run,
+    .run = object_bbox_run,
 };

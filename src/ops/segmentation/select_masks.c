@@ -10,11 +10,6 @@ typedef struct select_masks_args {
     int32_t reindex_masks;
 } select_masks_args;
 
-static const hr_arg_def select_masks_arg_defs[] = {
-    HR_ARG(select_masks_args, reindex_masks, BOOL, 0, "False",
-           "Number the masks in the output by their position in `mask_ids`."),
-    HR_ARG_END};
-
 /* A row of `polygons`. */
 typedef struct polygon {
     int32_t mask, start, end;
@@ -74,8 +69,7 @@ static hr_status select_masks_infer(hr_op_call *c, hr_error *error)
     const int64_t n = c->in[0].shape.extent[0];
     int64_t total = 0;
     selection *s = hr_arena_alloc(c->arena, sizeof(*s) + (size_t)n * sizeof(polygon), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     *s = (selection){n, (polygon *)(s + 1)};
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < i; k++)
@@ -95,24 +89,21 @@ static hr_status select_masks_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status select_masks_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status select_masks_run(hr_op_call *c, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const selection *s = c->memo;
-        const bool renumber = ((const select_masks_args *)c->args)->reindex_masks;
-        const size_t row = (size_t)c->in[2].shape.extent[1] * hr_dtype_size(c->in[2].dtype);
-        polygon *out = c->out[0].data;
-        int32_t at = 0;
-        for (int64_t k = 0; k < s->count; k++) {
-            const polygon *p = &s->of[k];
-            out[k] = (polygon){renumber ? (int32_t)k : p->mask, at, at + p->end - p->start};
-            memcpy((uint8_t *)c->out[1].data + (size_t)at * row,
-                   (const uint8_t *)c->in[2].data + (size_t)p->start * row,
-                   (size_t)(p->end - p->start) * row);
-            at = out[k].end;
-        }
+    const selection *s = c->memo;
+    const bool renumber = ((const select_masks_args *)c->args)->reindex_masks;
+    const size_t row = (size_t)c->in[2].shape.extent[1] * hr_dtype_size(c->in[2].dtype);
+    polygon *out = c->out[0].data;
+    int32_t at = 0;
+    for (int64_t k = 0; k < s->count; k++) {
+        const polygon *p = &s->of[k];
+        out[k] = (polygon){renumber ? (int32_t)k : p->mask, at, at + p->end - p->start};
+        memcpy((uint8_t *)c->out[1].data + (size_t)at * row,
+               (const uint8_t *)c->in[2].data + (size_t)p->start * row,
+               (size_t)(p->end - p->start) * row);
+        at = out[k].end;
     }
     return HR_STATUS_OK;
 }
@@ -120,14 +111,15 @@ static hr_status select_masks_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_segmentation_select_masks = {
     HR_OP_ABI,
     .name = "segmentation.select_masks",
-    .doc = "Selects the polygons of the masks in `mask_ids`, in this order, and their "
-           "vertices. If a mask has several polygons, the last one is selected.",
+    .doc = "Selects the polygons of the masks in `mask_ids`, in this order, and their vertices. If "
+           "a mask has several polygons, the last one is selected.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_ON_HOST,
-    .args = select_masks_arg_defs,
-    .args_size = sizeof(select_masks_args),
+    HR_ARGS(select_masks_args,
+            HR_ARG(select_masks_args, reindex_masks, BOOL, 0, "False",
+                   "Number the masks in the output by their position in `mask_ids`.")),
     .in = HR_INPUTS({.name = "mask_ids"}, {.name = "polygons"}, {.name = "vertices"}),
     .out = HR_OUTPUTS({"polygons"}, {"vertices"}),
     .infer = select_masks_infer,
-    .run_cpu = select_masks_run,
+    .run = select_masks_run,
 };

@@ -5,8 +5,6 @@
 
 enum { ATTEMPTS = 10, POSITION_DRAWS = 2 * ATTEMPTS };
 
-static const hr_arg_def area_crop_arg_defs[] = {HR_AREA_ARG_DEFS, HR_ARG_END};
-
 /* The largest window in the middle whose ratio is in the range. */
 static hr_window fall_back(const hr_area_args *a, int64_t h, int64_t w)
 {
@@ -51,8 +49,7 @@ const hr_op_def hr_op_torchvision_area_crop = {
     .doc = "Takes a window of random area and ratio, as torchvision's RandomResizedCrop does.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
-    .args = area_crop_arg_defs,
-    .args_size = sizeof(hr_area_args),
+    HR_ARGS(hr_area_args, HR_AREA_ARG_DEFS),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
     .lower = area_crop_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,

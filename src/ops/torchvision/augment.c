@@ -20,10 +20,6 @@ typedef struct augment_args {
     const hr_json *program;
 } augment_args;
 
-static const hr_arg_def augment_arg_defs[] = {
-    HR_ARG(augment_args, program, JSON, HR_ARG_REQUIRED, NULL, "The steps: see augment.c."),
-    HR_ARG_END};
-
 typedef enum step_kind { STEP_KIND_ALL, STEP_KIND_ORDER, STEP_KIND_ONE, STEP_KIND_OP } step_kind;
 
 typedef struct step {
@@ -88,7 +84,7 @@ static hr_status read_op(step *s, const hr_json *list, hr_error *error)
     s->kind = STEP_KIND_OP;
     s->op = find_op(list->items[0].s);
     if (!s->op)
-        return bad(error, "there is no such operation");
+        return bad(error, "an operation is unknown");
     if (list->count != 2 + s->op->params)
         return bad(error, "an operation has another number of parameters");
     for (int32_t i = 2; i < list->count; i++)
@@ -130,11 +126,10 @@ static hr_status read_step(step *s, const hr_json *list, int32_t depth, int32_t 
             continue;
         s->kind = (step_kind)k;
         if (list->count < 3 || list->items[2].kind != HR_JSON_KIND_LIST)
-            return bad(error, "there is no list of steps");
+            return bad(error, "a list of steps is missing");
         const hr_json *of = &list->items[2];
         s->steps = hr_calloc((size_t)of->count + 1, sizeof(step), error);
-        if (!s->steps)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(s->steps);
         for (; s->count < of->count; s->count++)
             HR_TRY(read_step(&s->steps[s->count], &of->items[s->count], depth + 1, left, error));
         return s->kind == STEP_KIND_ONE ? read_weights(s, error) : HR_STATUS_OK;
@@ -155,8 +150,7 @@ static hr_status augment_create(const void *args, void **state, hr_error *error)
     int32_t left = STEPS_MAX;
     step *s = hr_calloc(1, sizeof(step), error);
 
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     hr_status status = read_step(s, a->program, 0, &left, error);
     if (status != HR_STATUS_OK) {
         augment_destroy(s);
@@ -232,8 +226,7 @@ static hr_status run_order(walk *w, const step *s, hr_error *error)
     int32_t *order =
         hr_arena_alloc(w->image.call->arena, sizeof(int32_t) * (size_t)s->count, error);
 
-    if (!order)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(order);
     for (int32_t i = 0; i < s->count; i++)
         order[i] = i;
     for (int32_t i = 0; i < s->count; i++) {
@@ -276,8 +269,7 @@ hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_erro
     if ((size_t)p->h * (size_t)p->w * (size_t)p->c < size && run) {
         p->data = hr_arena_alloc(p->call->arena, size, error);
         p->spare = p->data ? hr_arena_alloc(p->call->arena, size, error) : NULL;
-        if (!p->spare)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(p->spare);
     }
     p->h = h;
     p->w = w;
@@ -301,7 +293,7 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status augment_one(hr_op_call *c, hr_error *error)
+static hr_status augment_run(hr_op_call *c, hr_error *error)
 {
     walk w = walk_make(c);
     hr_image *p = &w.image;
@@ -311,18 +303,10 @@ static hr_status augment_one(hr_op_call *c, hr_error *error)
         return HR_STATUS_OK;
     p->data = hr_arena_alloc(c->arena, size, error);
     p->spare = p->data ? hr_arena_alloc(c->arena, size, error) : NULL;
-    if (!p->spare)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p->spare);
     memcpy(p->data, c->in[0].data, size);
     HR_TRY(run_step(&w, c->state, error));
     memcpy(c->out[0].data, p->data, (size_t)p->h * (size_t)p->w * (size_t)p->c);
-    return HR_STATUS_OK;
-}
-
-static hr_status augment_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(augment_one(&calls[i], error));
     return HR_STATUS_OK;
 }
 
@@ -332,11 +316,11 @@ const hr_op_def hr_op_torchvision_augment = {
     .doc = "Changes images as torchvision's random transforms do with Pillow.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
-    .args = augment_arg_defs,
-    .args_size = sizeof(augment_args),
+    HR_ARGS(augment_args, HR_ARG(augment_args, program, JSON, HR_ARG_REQUIRED, NULL,
+                                 "The steps: see augment.c.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .create = augment_create,
     .destroy = augment_destroy,
     .infer = augment_infer,
-    .run_cpu = augment_run,
+    .run = augment_run,
 };

@@ -158,8 +158,7 @@ static hr_status run_scale(const hr_image *p, const double *m, uint8_t *out, int
 {
     int32_t *columns = hr_arena_alloc(p->call->arena, sizeof(int32_t) * (size_t)(w + h), error);
 
-    if (!columns)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(columns);
     int32_t *rows = columns + w;
     axis_positions(columns, w, m[2] + m[0] * 0.5, m[0], p->w);
     axis_positions(rows, h, m[5] + m[4] * 0.5, m[4], p->h);

@@ -10,12 +10,6 @@ typedef struct erasing_args {
     float probability;
 } erasing_args;
 
-static const hr_arg_def erasing_arg_defs[] = {HR_AREA_ARG_DEFS,
-                                              HR_ARG(erasing_args, probability, FLOAT, 0, "0.5",
-                                                     "How often there is a window.", .min = 0.0,
-                                                     .max = 1.0),
-                                              HR_ARG_END};
-
 #define LAYOUTS "HWC|CHW"
 
 static hr_status erasing_infer(hr_op_call *c, hr_error *error)
@@ -47,18 +41,16 @@ static void draw(const hr_op_call *c, int64_t h, int64_t w, float *anchor, float
     }
 }
 
-static hr_status erasing_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status erasing_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const hr_tensor *in = &calls[i].in[0];
-        hr_layout layout;
+    const hr_tensor *in = &c->in[0];
+    hr_layout layout;
 
-        HR_TRY(hr_layout_match(LAYOUTS, &in->layout, in->shape.ndim, &layout, error));
-        int32_t y = hr_layout_find(&layout, 'H');
-        float *anchor = calls[i].out[0].data, *shape = calls[i].out[1].data;
-        anchor[0] = anchor[1] = shape[0] = shape[1] = 0.0f;
-        draw(&calls[i], in->shape.extent[y], in->shape.extent[y + 1], anchor, shape);
-    }
+    HR_TRY(hr_layout_match(LAYOUTS, &in->layout, in->shape.ndim, &layout, error));
+    int32_t y = hr_layout_find(&layout, 'H');
+    float *anchor = c->out[0].data, *shape = c->out[1].data;
+    anchor[0] = anchor[1] = shape[0] = shape[1] = 0.0f;
+    draw(c, in->shape.extent[y], in->shape.extent[y + 1], anchor, shape);
     return HR_STATUS_OK;
 }
 
@@ -68,10 +60,11 @@ const hr_op_def hr_op_torchvision_erasing = {
     .doc = "Draws the window that torchvision's RandomErasing erases, possibly an empty one.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM | HR_OP_ANYWHERE,
-    .args = erasing_arg_defs,
-    .args_size = sizeof(erasing_args),
+    HR_ARGS(erasing_args, HR_AREA_ARG_DEFS,
+            HR_ARG(erasing_args, probability, FLOAT, 0, "0.5", "How often there is a window.",
+                   .min = 0.0, .max = 1.0)),
     .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .out = HR_OUTPUTS({"anchor"}, {"shape"}),
     .infer = erasing_infer,
-    .run_cpu = erasing_run,
+    .run = erasing_run,
 };

@@ -12,19 +12,6 @@ typedef struct tv_resize_args {
     int32_t max_size, interp_type, antialias, first_pass;
 } tv_resize_args;
 
-static const hr_arg_def tv_resize_arg_defs[] = {
-    HR_ARG(tv_resize_args, size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Height and width, or the length of the shorter side.", .min = 1, .max = 2147483647,
-           .count_min = 1, .count_max = 2),
-    HR_ARG(tv_resize_args, max_size, INT, 0, "0",
-           "Upper limit of the longer side, or its length if there is no size; 0: none.", .min = 0,
-           .max = 2147483647),
-    HR_ARG(tv_resize_args, interp_type, INTERP, 0, "INTERP_LINEAR", "The filter."),
-    HR_ARG(tv_resize_args, antialias, BOOL, 0, "True", "Widen the filter on axes that shrink."),
-    HR_ARG(tv_resize_args, first_pass, BOOL, 0, "False",
-           "Resize only the axis that Pillow resizes first."),
-    HR_ARG_END};
-
 static hr_status size_make(const tv_resize_args *a, int64_t h, int64_t w, int64_t *out,
                            hr_error *error)
 {
@@ -84,8 +71,18 @@ const hr_op_def hr_op_torchvision_resize = {
     .doc = "Resizes images as torchvision does with Pillow.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN,
-    .args = tv_resize_arg_defs,
-    .args_size = sizeof(tv_resize_args),
+    HR_ARGS(
+        tv_resize_args,
+        HR_ARG(tv_resize_args, size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+               "Height and width, or the length of the shorter side.", .min = 1, .max = 2147483647,
+               .count_min = 1, .count_max = 2),
+        HR_ARG(tv_resize_args, max_size, INT, 0, "0",
+               "Upper limit of the longer side, or its length if there is no size; 0: none.",
+               .min = 0, .max = 2147483647),
+        HR_ARG(tv_resize_args, interp_type, INTERP, 0, "INTERP_LINEAR", "The filter."),
+        HR_ARG(tv_resize_args, antialias, BOOL, 0, "True", "Widen the filter on axes that shrink."),
+        HR_ARG(tv_resize_args, first_pass, BOOL, 0, "False",
+               "Resize only the axis that Pillow resizes first.")),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
     .lower = tv_resize_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,

@@ -21,50 +21,6 @@ typedef struct coco_state {
 } coco_state;
 
 #define FLAG(field, deflt, text) HR_ARG(coco_args, field, BOOL, 0, deflt, text)
-static const hr_arg_def coco_arg_defs[] = {
-    HR_ARG(coco_args, file_root, STRING, HR_ARG_OPTIONAL, NULL, "Folder of the images."),
-    HR_ARG(coco_args, annotations_file, STRING, 0, "\"\"", "The annotations: a JSON file."),
-    HR_ARG(coco_args, preprocessed_annotations, STRING, 0, "\"\"",
-           "Folder with annotations that an earlier run saved, in place of annotations_file."),
-    HR_ARG_RENAMED(meta_files_path, STRING, preprocessed_annotations, "0.28"),
-    HR_ARG(
-        coco_args, images, STRINGS, HR_ARG_OPTIONAL, NULL,
-        "Names of the images to read, in this order; other images in the annotations are left out, "
-        "and so are names that are not in the annotations. Default: all images, by their id."),
-    FLAG(ltrb, "False", "Boxes are left, top, right, bottom instead of left, top, width, height."),
-    FLAG(ratio, "False", "Boxes and polygons are fractions of the size of the image."),
-    HR_ARG(coco_args, size_threshold, FLOAT, 0, "0.1",
-           "Annotations whose box has a side shorter than this many pixels are left out."),
-    FLAG(skip_empty, "False", "Leave out images without annotations."),
-    FLAG(include_iscrowd, "True", "Read annotations of crowds (iscrowd), too."),
-    FLAG(avoid_class_remapping, "False",
-         "Labels are ids of categories; by default, they count the categories of the file from 1, "
-         "and 0 is an unknown category."),
-    FLAG(image_ids, "False", "Add an output with the id of the image."),
-    HR_ARG_RENAMED(save_img_ids, BOOL, image_ids, "0.28"),
-    FLAG(
-        polygon_masks, "False",
-        "Add two outputs: polygons, INT32 of shape (n, 3) with the number of the box and the first "
-        "and the end vertex, and vertices, FLOAT of shape (n, 2)."),
-    {.name = "masks",
-     .type = HR_ARG_TYPE_BOOL,
-     .flags = HR_ARG_DEPRECATED | HR_ARG_OPTIONAL,
-     .offset = offsetof(coco_args, masks),
-     .size = sizeof(int32_t),
-     .def = "False",
-     .since = "0.28",
-     .doc = "Like polygon_masks, but polygons count coordinates instead of vertices."},
-    FLAG(pixelwise_masks, "False",
-         "Add an output: the label of each pixel, INT32 of shape (height, width, 1)."),
-    FLAG(save_preprocessed_annotations, "False",
-         "Save the annotations to save_preprocessed_annotations_dir when the pipeline is built."),
-    HR_ARG_RENAMED(dump_meta_files, BOOL, save_preprocessed_annotations, "0.28"),
-    HR_ARG(coco_args, save_preprocessed_annotations_dir, STRING, 0, "\"\"",
-           "Folder to save the annotations to."),
-    HR_ARG_RENAMED(dump_meta_files_path, STRING, save_preprocessed_annotations_dir, "0.28"),
-    HR_SAMPLER_ARG_DEFS(coco_args),
-    HR_ARG_END};
-
 static hr_status preprocessed_check(const coco_args *a, const hr_given *given, hr_error *error)
 {
     const char *refused = a->annotations_file[0]                  ? "annotations_file"
@@ -153,8 +109,7 @@ static hr_status load(coco_state *s, hr_error *error)
 static hr_status coco_create(const void *args, void **state, hr_error *error)
 {
     coco_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = args;
     hr_status status = load(s, error);
     if (status != HR_STATUS_OK) {
@@ -208,8 +163,7 @@ static hr_status count_coordinates(hr_op_call *c, hr_tensor *polygons, hr_error 
     int64_t n = polygons->shape.extent[0];
     const hr_coco_polygon *from = polygons->data;
     hr_coco_polygon *to = hr_arena_alloc(c->arena, (size_t)n * sizeof(*to), error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     for (int64_t i = 0; i < n; i++)
         to[i] = (hr_coco_polygon){from[i].mask, (int32_t)((uint32_t)from[i].start * 2),
                                   (int32_t)((uint32_t)from[i].end * 2)};
@@ -230,8 +184,7 @@ static hr_status put_pixels(hr_op_call *c, hr_tensor *out, const hr_coco_data *d
                        pixels, (long long)hr_task_max_pixels(c->task));
     hr_tensor_describe(out, HR_DTYPE_INT32, (hr_shape){3, {m->height, m->width, 1}}, "HWC");
     out->data = hr_arena_alloc(c->arena, pixels * sizeof(int32_t), error);
-    if (!out->data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->data);
     memset(out->data, 0, pixels * sizeof(int32_t));
     return hr_coco_draw(d, m, out->data, c->arena, error);
 }
@@ -269,7 +222,6 @@ static const hr_source_def coco_source = {
     .locate = coco_locate,
     .emit = coco_emit,
 };
-static const char *const coco_aliases[] = {"coco_reader", NULL};
 
 const hr_op_def hr_op_readers_coco = {
     HR_OP_ABI,
@@ -277,10 +229,52 @@ const hr_op_def hr_op_readers_coco = {
     .doc = "Reads images with annotations in the format of COCO. Outputs: the bytes of the file, "
            "boxes (FLOAT of shape (n, 4)), labels (INT32 of shape (n,)), and those that the "
            "arguments add.",
-    .aliases = coco_aliases,
+    .aliases = HR_NAMES("coco_reader"),
     .devices = "cpu",
-    .args = coco_arg_defs,
-    .args_size = sizeof(coco_args),
+    HR_ARGS(
+        coco_args,
+        HR_ARG(coco_args, file_root, STRING, HR_ARG_OPTIONAL, NULL, "Folder of the images."),
+        HR_ARG(coco_args, annotations_file, STRING, 0, "\"\"", "The annotations: a JSON file."),
+        HR_ARG(coco_args, preprocessed_annotations, STRING, 0, "\"\"",
+               "Folder with annotations that an earlier run saved, in place of annotations_file."),
+        HR_ARG_RENAMED(meta_files_path, STRING, preprocessed_annotations, "0.28"),
+        HR_ARG(coco_args, images, STRINGS, HR_ARG_OPTIONAL, NULL,
+               "Names of the images to read, in this order; other images in the annotations are "
+               "left out, and so are names that are not in the annotations. Default: all images, "
+               "by their id."),
+        FLAG(ltrb, "False",
+             "Boxes are left, top, right, bottom instead of left, top, width, height."),
+        FLAG(ratio, "False", "Boxes and polygons are fractions of the size of the image."),
+        HR_ARG(coco_args, size_threshold, FLOAT, 0, "0.1",
+               "Annotations whose box has a side shorter than this many pixels are left out."),
+        FLAG(skip_empty, "False", "Leave out images without annotations."),
+        FLAG(include_iscrowd, "True", "Read annotations of crowds (iscrowd), too."),
+        FLAG(avoid_class_remapping, "False",
+             "Labels are ids of categories; by default, they count the categories of the file from "
+             "1, and 0 is an unknown category."),
+        FLAG(image_ids, "False", "Add an output with the id of the image."),
+        HR_ARG_RENAMED(save_img_ids, BOOL, image_ids, "0.28"),
+        FLAG(polygon_masks, "False",
+             "Add two outputs: polygons, INT32 of shape (n, 3) with the number of the box and the "
+             "first and the end vertex, and vertices, FLOAT of shape (n, 2)."),
+        {.name = "masks",
+         .type = HR_ARG_TYPE_BOOL,
+         .flags = HR_ARG_DEPRECATED | HR_ARG_OPTIONAL,
+         .offset = offsetof(coco_args, masks),
+         .size = sizeof(int32_t),
+         .def = "False",
+         .since = "0.28",
+         .doc = "Like polygon_masks, but polygons count coordinates instead of vertices."},
+        FLAG(pixelwise_masks, "False",
+             "Add an output: the label of each pixel, INT32 of shape (height, width, 1)."),
+        FLAG(save_preprocessed_annotations, "False",
+             "Save the annotations to save_preprocessed_annotations_dir when the pipeline is "
+             "built."),
+        HR_ARG_RENAMED(dump_meta_files, BOOL, save_preprocessed_annotations, "0.28"),
+        HR_ARG(coco_args, save_preprocessed_annotations_dir, STRING, 0, "\"\"",
+               "Folder to save the annotations to."),
+        HR_ARG_RENAMED(dump_meta_files_path, STRING, save_preprocessed_annotations_dir, "0.28"),
+        HR_SAMPLER_ARG_DEFS(coco_args)),
     .out = HR_OUTPUTS({"images"}, {"boxes"}, {"labels"}),
     .outputs = coco_outputs,
     .check = coco_check,

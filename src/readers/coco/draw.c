@@ -219,8 +219,7 @@ static hr_status sort_shapes(const hr_coco_data *d, const hr_coco_image *m, hr_a
     const size_t most = (size_t)m->polygons.count + (size_t)m->rles.count;
     shape *shapes = *out = hr_arena_alloc(arena, most * sizeof(*shapes), error);
     int64_t n = 0;
-    if (!shapes)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(shapes);
     for (int64_t i = m->polygons.first; i < m->polygons.first + m->polygons.count; i++) {
         const hr_coco_polygon *p = &polygons[i];
         if (p->mask >= 0 && p->mask < m->boxes.count && p->start < p->end)
@@ -241,8 +240,7 @@ static hr_status prepare(canvas *c, hr_arena *arena, hr_error *error)
     c->next = hr_arena_alloc(arena, n * sizeof(*c->next), error);
     c->changes = c->next ? hr_arena_alloc(arena, n * sizeof(*c->changes), error) : NULL;
     c->bits = c->changes ? hr_arena_alloc(arena, n, error) : NULL;
-    if (!c->bits)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(c->bits);
     memset(c->bits, 0, n);
     for (int32_t i = 0; i <= c->pixels; i++)
         c->next[i] = i;

@@ -421,8 +421,7 @@ static hr_status add_named(loader *l, const entry *entries, int64_t count)
 {
     named *table = hr_calloc((size_t)count + 1, sizeof(*table), l->error);
     hr_status status = HR_STATUS_OK;
-    if (!table)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(table);
     for (int64_t i = 0; i < count; i++)
         table[i] = (named){l->names.data + entries[i].name, &entries[i]};
     if (count > 0)

@@ -17,22 +17,6 @@ typedef struct fits_state {
     const fits_args *args;
 } fits_state;
 
-static const hr_arg_def fits_arg_defs[] = {
-    HR_FILES_ARG_DEFS(fits_args,
-                      "Folder with the files, which may also be in its sub-folders, but not "
-                      "deeper.",
-                      "the path of a file"),
-    HR_ARG(fits_args, file_filter, STRING, 0, "\"*.fits\"",
-           "Glob of the names of files in file_root."),
-    HR_ARG(fits_args, hdu_indices, INTS, HR_ARG_SCALAR_OK, "[2]",
-           "The header-data units to read, counted from 1. There is one output for each of them.",
-           .min = 1, .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG(fits_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
-           "Element types of the outputs, which must be those of the arrays. By default, every "
-           "output has the type of its arrays."),
-    HR_SAMPLER_ARG_DEFS(fits_args),
-    HR_ARG_END};
-
 static hr_status fits_check(const void *args, const hr_given *given, hr_error *error)
 {
     const fits_args *a = args;
@@ -61,8 +45,7 @@ static hr_status fits_create(const void *args, void **state, hr_error *error)
     const fits_args *a = args;
     const hr_list_filter filter = {.files = {&a->file_filter, 1}, .case_sensitive = true};
     fits_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = a;
     hr_status status = hr_files_find(&s->files, &a->from, &filter, (hr_ints){0}, error);
     if (status != HR_STATUS_OK)
@@ -76,8 +59,7 @@ static hr_status read_array(hr_op_call *c, int32_t k, const hr_tensor *bytes, hr
 {
     const fits_args *a = ((const fits_state *)c->state)->args;
     hr_fits_hdu *hdu = hr_arena_alloc(c->arena, sizeof(*hdu), error);
-    if (!hdu)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(hdu);
     HR_TRY(
         hr_fits_find(bytes->data, (size_t)bytes->shape.extent[0], a->hdu_indices.v[k], hdu, error));
     if (a->dtypes.v && hdu->dtype != (hr_dtype)a->dtypes.v[k])
@@ -116,8 +98,22 @@ const hr_op_def hr_op_experimental_readers_fits = {
            "and BSCALE are applied: arrays of unsigned numbers are unsigned, and other scaled "
            "arrays are FLOAT or FLOAT64. On a GPU, arrays are read on the CPU and copied.",
     .devices = "cpu|gpu",
-    .args = fits_arg_defs,
-    .args_size = sizeof(fits_args),
+    HR_ARGS(
+        fits_args,
+        HR_FILES_ARG_DEFS(
+            fits_args,
+            "Folder with the files, which may also be in its sub-folders, but not deeper.",
+            "the path of a file"),
+        HR_ARG(fits_args, file_filter, STRING, 0, "\"*.fits\"",
+               "Glob of the names of files in file_root."),
+        HR_ARG(
+            fits_args, hdu_indices, INTS, HR_ARG_SCALAR_OK, "[2]",
+            "The header-data units to read, counted from 1. There is one output for each of them.",
+            .min = 1, .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
+        HR_ARG(fits_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
+               "Element types of the outputs, which must be those of the arrays. By default, every "
+               "output has the type of its arrays."),
+        HR_SAMPLER_ARG_DEFS(fits_args)),
     .out = HR_OUTPUTS({"array"}),
     .outputs = fits_outputs,
     .check = fits_check,

@@ -197,7 +197,7 @@ static hr_status read_header(const uint8_t *file, size_t size, size_t at, hr_fit
                            c.text);
     }
     if (at == start)
-        return hr_fail(error, HR_STATUS_CORRUPT, "there is no FITS header at byte %zu", at);
+        return hr_fail(error, HR_STATUS_CORRUPT, "no FITS header begins at byte %zu", at);
     return hr_fail(error, HR_STATUS_CORRUPT, "the header at byte %zu has no end", start);
 }
 

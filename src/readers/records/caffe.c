@@ -53,12 +53,6 @@ typedef struct caffe_args {
     int32_t image_available, label_available;
 } caffe_args;
 
-static const hr_arg_def caffe_arg_defs[] = {
-    CAFFE_PATH(caffe_args),
-    HR_ARG(caffe_args, image_available, BOOL, 0, "True", "Output the image."),
-    HR_ARG(caffe_args, label_available, BOOL, 0, "True", "Output the label."),
-    CAFFE_SAMPLER(caffe_args), HR_ARG_END};
-
 static int32_t caffe_outputs(const void *args, int32_t n_in)
 {
     const caffe_args *a = args;
@@ -71,8 +65,9 @@ static hr_status caffe_check(const void *args, const hr_given *given, hr_error *
     (void)given;
     if (caffe_outputs(args, 0) > 0)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "image_available and label_available are both False: there are no outputs");
+    return hr_fail(
+        error, HR_STATUS_ERROR,
+        "image_available and label_available are both False, so the reader has no output");
 }
 
 static hr_status caffe_create(const void *args, void **state, hr_error *error)
@@ -91,18 +86,18 @@ static hr_status caffe_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes
 }
 
 static const hr_source_def caffe_source = CAFFE_SOURCE(caffe_emit);
-static const char *const caffe_aliases[] = {"caffe_reader", NULL};
-
 const hr_op_def hr_op_readers_caffe = {
     HR_OP_ABI,
     .name = "readers.caffe",
     .doc = "Reads images and labels from LMDB databases of Caffe. Outputs: the image, UINT8 of "
            "shape (size,) if it is coded, otherwise (height, width, channels); its label, INT32 of "
            "shape (1,), or (0,) if it has none.",
-    .aliases = caffe_aliases,
+    .aliases = HR_NAMES("caffe_reader"),
     .devices = "cpu",
-    .args = caffe_arg_defs,
-    .args_size = sizeof(caffe_args),
+    HR_ARGS(caffe_args, CAFFE_PATH(caffe_args),
+            HR_ARG(caffe_args, image_available, BOOL, 0, "True", "Output the image."),
+            HR_ARG(caffe_args, label_available, BOOL, 0, "True", "Output the label."),
+            CAFFE_SAMPLER(caffe_args)),
     .out = HR_OUTPUTS({"images"}, {"labels"}),
     .outputs = caffe_outputs,
     .check = caffe_check,
@@ -118,24 +113,6 @@ typedef struct caffe2_args {
     hr_strings path;
     int32_t image_available, label_type, num_labels, additional_inputs, bbox;
 } caffe2_args;
-
-static const hr_arg_def caffe2_arg_defs[] = {
-    CAFFE_PATH(caffe2_args),
-    HR_ARG(caffe2_args, image_available, BOOL, 0, "True", "The samples contain images."),
-    HR_ARG(caffe2_args, label_type, INT, 0, "0",
-           "What the labels are. 0: one number; 1: the numbers of the labels that a sample has; 2: "
-           "a list of numbers; 3: as 1, with weights; 4: there are none. With 1 and 3 there are "
-           "two outputs: a list of `num_labels` numbers, with 1 or the weight for each label of "
-           "the sample, and 0 for the others; and the numbers of the labels.",
-           .min = 0, .max = HR_CAFFE2_NO_LABEL),
-    HR_ARG(caffe2_args, num_labels, INT, 0, "1",
-           "Number of possible labels, for label_type 1 and 3.", .min = 1, .max = 1 << 24),
-    HR_ARG(caffe2_args, additional_inputs, INT, 0, "0",
-           "Number of further tensors of a sample, FLOAT, INT32 or INT64.", .min = 0,
-           .max = HR_CAFFE2_ADDITIONAL_MOST),
-    HR_ARG(caffe2_args, bbox, BOOL, 0, "False", "A box follows: INT32 of shape (4,)."),
-    CAFFE_SAMPLER(caffe2_args),
-    HR_ARG_END};
 
 static hr_caffe2_wanted wanted_of(const caffe2_args *a)
 {
@@ -156,7 +133,7 @@ static hr_status caffe2_check(const void *args, const hr_given *given, hr_error 
     if (caffe2_outputs(args, 0) > 0)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "without images, labels, additional inputs and boxes there are no outputs");
+                   "without images, labels, additional inputs and boxes the reader has no output");
 }
 
 static hr_status caffe2_create(const void *args, void **state, hr_error *error)
@@ -173,18 +150,30 @@ static hr_status caffe2_emit(hr_op_call *c, int64_t index, const hr_tensor *byte
 }
 
 static const hr_source_def caffe2_source = CAFFE_SOURCE(caffe2_emit);
-static const char *const caffe2_aliases[] = {"caffe2_reader", NULL};
-
 const hr_op_def hr_op_readers_caffe2 = {
     HR_OP_ABI,
     .name = "readers.caffe2",
     .doc = "Reads images, labels and other tensors from LMDB databases of Caffe2. Outputs: the "
-           "image, UINT8 of shape (size,) if it is coded, otherwise (height, width, channels); "
-           "its labels, INT32 or FLOAT, as `label_type` says; the additional tensors; a box.",
-    .aliases = caffe2_aliases,
+           "image, UINT8 of shape (size,) if it is coded, otherwise (height, width, channels); its "
+           "labels, INT32 or FLOAT, as `label_type` says; the additional tensors; a box.",
+    .aliases = HR_NAMES("caffe2_reader"),
     .devices = "cpu",
-    .args = caffe2_arg_defs,
-    .args_size = sizeof(caffe2_args),
+    HR_ARGS(
+        caffe2_args, CAFFE_PATH(caffe2_args),
+        HR_ARG(caffe2_args, image_available, BOOL, 0, "True", "The samples contain images."),
+        HR_ARG(caffe2_args, label_type, INT, 0, "0",
+               "What the labels are. 0: one number; 1: the numbers of the labels that a sample "
+               "has; 2: a list of numbers; 3: as 1, with weights; 4: there are none. With 1 and 3 "
+               "there are two outputs: a list of `num_labels` numbers, with 1 or the weight for "
+               "each label of the sample, and 0 for the others; and the numbers of the labels.",
+               .min = 0, .max = HR_CAFFE2_NO_LABEL),
+        HR_ARG(caffe2_args, num_labels, INT, 0, "1",
+               "Number of possible labels, for label_type 1 and 3.", .min = 1, .max = 1 << 24),
+        HR_ARG(caffe2_args, additional_inputs, INT, 0, "0",
+               "Number of further tensors of a sample, FLOAT, INT32 or INT64.", .min = 0,
+               .max = HR_CAFFE2_ADDITIONAL_MOST),
+        HR_ARG(caffe2_args, bbox, BOOL, 0, "False", "A box follows: INT32 of shape (4,)."),
+        CAFFE_SAMPLER(caffe2_args)),
     .outputs = caffe2_outputs,
     .check = caffe2_check,
     .create = caffe2_create,

@@ -61,8 +61,7 @@ static hr_status put_data(const datum *d, const hr_tensor *bytes, hr_tensor *out
 static hr_status put_label(const datum *d, hr_arena *arena, hr_tensor *out, hr_error *error)
 {
     int32_t *label = hr_arena_alloc(arena, sizeof(*label), error);
-    if (!label)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(label);
     *label = d->label;
     hr_tensor_describe(out, HR_DTYPE_INT32, (hr_shape){1, {d->labels}}, NULL);
     out->data = label;
@@ -210,8 +209,7 @@ static hr_status get_numbers(const reading *r, hr_wire proto, const char *what, 
                                                 : HR_DTYPE_INT64;
     hr_tensor_describe(out, dtype, (hr_shape){1, {count}}, NULL);
     out->data = hr_arena_alloc(r->arena, (size_t)count * sizeof(int64_t), error);
-    if (!out->data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->data);
     take_numbers(proto, type, out->data, &count);
     for (int64_t i = 0; dtype == HR_DTYPE_INT32 && i < count; i++) {
         int32_t value = (int32_t)((const int64_t *)out->data)[i];
@@ -294,8 +292,7 @@ static hr_status spread_labels(const reading *r, const hr_tensor *labels, const 
                        (long long)count);
     hr_tensor_describe(out, dtype, (hr_shape){1, {room}}, NULL);
     out->data = hr_arena_alloc(r->arena, (size_t)room * sizeof(float), error);
-    if (!out->data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->data);
     memset(out->data, 0, (size_t)room * sizeof(float)); /* of INT32 as well */
     for (int64_t i = 0; i < count; i++) {
         double at = hr_element_double(labels->data, labels->dtype, (size_t)i);
@@ -359,8 +356,7 @@ hr_status hr_caffe2_tensors(const hr_caffe2_wanted *wanted, const hr_tensor *val
                             hr_tensor *out, hr_error *error)
 {
     reading *r = hr_arena_alloc(arena, sizeof(*r), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     r->value = value;
     r->arena = arena;
     r->protos = r->taken = 0;

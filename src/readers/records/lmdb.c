@@ -278,12 +278,10 @@ static hr_status add_keys(hr_lmdb *db, const result *r, hr_error *error)
     int64_t start = first > 0 ? db->key_end[first - 1] : 0;
     int64_t *ends =
         hr_realloc(db->key_end, (size_t)db->values.count + 1, sizeof(*db->key_end), error);
-    if (!ends)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(ends);
     db->key_end = ends;
     char *keys = hr_realloc(db->keys, (size_t)(start + r->key_size) + 1, 1, error);
-    if (!keys)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(keys);
     db->keys = keys;
     if (r->key_size > 0)
         memcpy(keys + start, r->keys, (size_t)r->key_size);
@@ -309,22 +307,19 @@ static hr_status scan_databases(hr_lmdb *db, hr_error *error)
     }
     hr_scan_free(scans, paths.n);
     if (status == HR_STATUS_OK && db->values.count == 0)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "there are no values in the databases of path '%s'%s", db->folders->v[0],
-                       db->folders->n > 1 ? " and the others" : "");
+        return hr_fail(error, HR_STATUS_ERROR, "the databases of path '%s'%s contain no values",
+                       db->folders->v[0], db->folders->n > 1 ? " and the others" : "");
     return status;
 }
 
 static hr_status make_paths(hr_lmdb *db, hr_error *error)
 {
     db->paths = hr_calloc((size_t)db->folders->n + 1, sizeof(*db->paths), error);
-    if (!db->paths)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(db->paths);
     for (int32_t i = 0; i < db->folders->n; i++) {
         size_t size = strlen(db->folders->v[i]) + sizeof("/data.mdb");
         db->paths[i] = hr_calloc(size, 1, error);
-        if (!db->paths[i])
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(db->paths[i]);
         snprintf(db->paths[i], size, "%s/data.mdb", db->folders->v[i]);
     }
     return HR_STATUS_OK;

@@ -35,18 +35,6 @@ typedef struct image_header {
     uint64_t id[2];
 } image_header;
 
-static const hr_arg_def mxnet_arg_defs[] = {
-    HR_ARG(mxnet_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the RecordIO files (.rec)."),
-    HR_ARG(mxnet_args, index_path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Path of the index file (.idx) with a line 'key offset' per record. One index describes "
-           "all files of `path`, concatenated.",
-           .count_min = 1, .count_max = 1),
-    HR_SAMPLER_ORDER_DEFS(mxnet_args),
-    HR_SAMPLER_FILES_DEFS(mxnet_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_END};
-
 static int by_value(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -58,8 +46,7 @@ static hr_status add_offset(mxnet_state *s, int64_t offset, hr_error *error)
     if (s->count + 1 >= s->capacity) {
         int64_t capacity = HR_MAX(1024, 2 * s->capacity);
         int64_t *start = hr_realloc(s->start, (size_t)capacity, sizeof(*start), error);
-        if (!start)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(start);
         s->start = start;
         s->capacity = capacity;
     }
@@ -112,8 +99,7 @@ static hr_status finish_index(mxnet_state *s, int64_t total, hr_error *error)
 static hr_status measure_files(mxnet_state *s, hr_error *error)
 {
     s->file_start = hr_calloc((size_t)s->path->n + 1, sizeof(*s->file_start), error);
-    if (!s->file_start)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->file_start);
     for (int32_t i = 0; i < s->path->n; i++) {
         hr_object *object;
         hr_status status = hr_object_open(&object, NULL, s->path->v[i], NULL, error);
@@ -128,8 +114,7 @@ static hr_status measure_files(mxnet_state *s, hr_error *error)
 static hr_status group_records(mxnet_state *s, hr_error *error)
 {
     s->first = hr_calloc((size_t)s->path->n + 1, sizeof(*s->first), error);
-    if (!s->first)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->first);
     int64_t record = 0;
     for (int32_t i = 0; i < s->path->n; i++) {
         while (record < s->count && s->start[record] < s->file_start[i + 1])
@@ -163,8 +148,7 @@ static hr_status mxnet_create(const void *args, void **state, hr_error *error)
 {
     const mxnet_args *a = args;
     mxnet_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->path = &a->path;
     hr_status status = measure_files(s, error);
     if (status == HR_STATUS_OK) {
@@ -264,7 +248,7 @@ static const uint8_t *next_part(const uint8_t *at, const uint8_t *end, part *out
 {
     *out = (part){0};
     if (end - at < 8 || word_at(at) != MAGIC) {
-        hr_fail(error, HR_STATUS_CORRUPT, "there is no RecordIO record at this offset");
+        hr_fail(error, HR_STATUS_CORRUPT, "no RecordIO record begins at this offset");
         return NULL;
     }
     uint32_t word = word_at(at + 4);
@@ -321,8 +305,7 @@ static hr_status find_record(hr_op_call *c, int64_t index, const hr_tensor *byte
     const mxnet_state *s = c->state;
     size_t size = (size_t)(s->start[index + 1] - s->start[index]);
     const uint8_t *data = join_spans(c, bytes, size, error);
-    if (!data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(data);
     if (!next_part(data, data + size, out, error))
         return HR_STATUS_CORRUPT;
     if (out->kind == PART_WHOLE)
@@ -336,8 +319,7 @@ static hr_status put_labels(hr_op_call *c, const image_header *header, const uin
 {
     int64_t n = HR_MAX((int64_t)header->label_count, 1);
     float *to = hr_arena_alloc(c->arena, (size_t)n * sizeof(*to), error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     *to = header->label;
     if (header->label_count > 0)
         memcpy(to, labels, (size_t)n * sizeof(*to));
@@ -378,18 +360,23 @@ static const hr_source_def mxnet_source = {
     .locate = mxnet_locate,
     .emit = mxnet_emit,
 };
-static const char *const mxnet_aliases[] = {"mxnet_reader", NULL};
 
 const hr_op_def hr_op_readers_mxnet = {
     HR_OP_ABI,
     .name = "readers.mxnet",
-    .doc = "Reads images with labels from RecordIO files, as MXNet's im2rec makes them. Output "
-           "0: the coded image, UINT8 of shape (size,); output 1: its labels, FLOAT of shape "
-           "(n,).",
-    .aliases = mxnet_aliases,
+    .doc = "Reads images with labels from RecordIO files, as MXNet's im2rec makes them. Output 0: "
+           "the coded image, UINT8 of shape (size,); output 1: its labels, FLOAT of shape (n,).",
+    .aliases = HR_NAMES("mxnet_reader"),
     .devices = "cpu",
-    .args = mxnet_arg_defs,
-    .args_size = sizeof(mxnet_args),
+    HR_ARGS(mxnet_args,
+            HR_ARG(mxnet_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of the RecordIO files (.rec)."),
+            HR_ARG(mxnet_args, index_path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Path of the index file (.idx) with a line 'key offset' per record. One index "
+                   "describes all files of `path`, concatenated.",
+                   .count_min = 1, .count_max = 1),
+            HR_SAMPLER_ORDER_DEFS(mxnet_args), HR_SAMPLER_FILES_DEFS(mxnet_args),
+            HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"images"}, {"labels"}),
     .create = mxnet_create,
     .destroy = mxnet_destroy,

@@ -132,8 +132,7 @@ static hr_status make_numbers(const hr_tf_feature *f, hr_shape shape, int64_t vo
         return hr_fail_memory(error, SIZE_MAX);
     hr_tensor_describe(out, ints ? HR_DTYPE_INT64 : HR_DTYPE_FLOAT, shape, NULL);
     out->data = hr_arena_alloc(arena, size, error);
-    if (!out->data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->data);
     for (int64_t i = filled; i < volume; i++) {
         if (ints)
             ((int64_t *)out->data)[i] = f->int_default;
@@ -157,8 +156,7 @@ static hr_status put_text(const char *text, size_t size, bool scalar, hr_arena *
     hr_shape shape = {.ndim = scalar ? 0 : 1, .extent = {(int64_t)size}};
     hr_tensor_describe(out, HR_DTYPE_UINT8, shape, NULL);
     out->data = hr_arena_alloc(arena, HR_MAX(size, 1), error);
-    if (!out->data)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(out->data);
     memcpy(out->data, text, HR_MAX(size, 1)); /* its end, if it is empty */
     return HR_STATUS_OK;
 }

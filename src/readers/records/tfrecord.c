@@ -29,33 +29,6 @@ typedef struct tfrecord_state {
     bool check_crc;
 } tfrecord_state;
 
-static const hr_arg_def tfrecord_arg_defs[] = {
-    HR_ARG(tfrecord_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the TFRecord files."),
-    HR_ARG(tfrecord_args, index_path, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the index files, one per file of `path`, with a line 'offset size' per "
-           "record. `tfrecord2idx` writes them. Without them the lengths of all records are read "
-           "when the pipeline is built."),
-    HR_ARG(tfrecord_args, features, JSON, HR_ARG_REQUIRED, NULL,
-           "The names of the features to read, each with a `tfrecord.FixedLenFeature` or a "
-           "`tfrecord.VarLenFeature`: kind, shape, type, default.",
-           .form = "{str: ('fixed' | 'var', [int], 'string' | 'float32' | 'int64', "
-                   "int | float | str)}"),
-    HR_ARG(tfrecord_args, check_crc, BOOL, 0, "True",
-           "Verify the checksum of the payload of every record that is read. The checksum of its "
-           "length is always verified."),
-    HR_ARG(tfrecord_args, fill_missing, BOOL, 0, "False",
-           "Give a feature that a record lacks the number of dimensions that it has in others: "
-           "the shape of FixedLenFeature, filled with the default; no values for VarLenFeature; "
-           "the default text for strings. By default it is one number without dimensions, as in "
-           "DALI, which cannot be in a batch with other shapes."),
-    HR_ARG(tfrecord_args, dont_use_mmap, BOOL, 0, "False",
-           "Accepted: files are read, never mapped."),
-    HR_SAMPLER_ORDER_DEFS(tfrecord_args),
-    HR_SAMPLER_FILES_DEFS(tfrecord_args),
-    HR_READER_ALWAYS_DEFS,
-    HR_ARG_END};
-
 /* ---- features ---- */
 
 static hr_tf_kind kind_of(const char *name)
@@ -300,8 +273,7 @@ static hr_status tfrecord_create(const void *args, void **state, hr_error *error
 {
     const tfrecord_args *a = args;
     tfrecord_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     int32_t count = a->features->count;
     s->features = hr_calloc((size_t)count, sizeof(*s->features), error);
     hr_status status = s->features ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
@@ -394,18 +366,39 @@ static const hr_source_def tfrecord_source = {
     .locate = tfrecord_locate,
     .emit = tfrecord_emit,
 };
-static const char *const tfrecord_aliases[] = {"tfrecord_reader", NULL};
 
 const hr_op_def hr_op_readers_tfrecord = {
     HR_OP_ABI,
     .name = "readers.tfrecord",
-    .doc = "Reads features of tf.train.Example records from TFRecord files. Returns a dictionary "
-           "with one output per feature: strings as UINT8 of shape (size,), numbers as INT64 or "
-           "FLOAT.",
-    .aliases = tfrecord_aliases,
+    .doc =
+        "Reads features of tf.train.Example records from TFRecord files. Returns a dictionary with "
+        "one output per feature: strings as UINT8 of shape (size,), numbers as INT64 or FLOAT.",
+    .aliases = HR_NAMES("tfrecord_reader"),
     .devices = "cpu",
-    .args = tfrecord_arg_defs,
-    .args_size = sizeof(tfrecord_args),
+    HR_ARGS(tfrecord_args,
+            HR_ARG(tfrecord_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of the TFRecord files."),
+            HR_ARG(tfrecord_args, index_path, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of the index files, one per file of `path`, with a line 'offset size' "
+                   "per record. `tfrecord2idx` writes them. Without them the lengths of all "
+                   "records are read when the pipeline is built."),
+            HR_ARG(tfrecord_args, features, JSON, HR_ARG_REQUIRED, NULL,
+                   "The names of the features to read, each with a `tfrecord.FixedLenFeature` or a "
+                   "`tfrecord.VarLenFeature`: kind, shape, type, default.",
+                   .form = "{str: ('fixed' | 'var', [int], 'string' | 'float32' | 'int64', int | "
+                           "float | str)}"),
+            HR_ARG(tfrecord_args, check_crc, BOOL, 0, "True",
+                   "Verify the checksum of the payload of every record that is read. The checksum "
+                   "of its length is always verified."),
+            HR_ARG(tfrecord_args, fill_missing, BOOL, 0, "False",
+                   "Give a feature that a record lacks the number of dimensions that it has in "
+                   "others: the shape of FixedLenFeature, filled with the default; no values for "
+                   "VarLenFeature; the default text for strings. By default it is one number "
+                   "without dimensions, as in DALI, which cannot be in a batch with other shapes."),
+            HR_ARG(tfrecord_args, dont_use_mmap, BOOL, 0, "False",
+                   "Accepted: files are read, never mapped."),
+            HR_SAMPLER_ORDER_DEFS(tfrecord_args), HR_SAMPLER_FILES_DEFS(tfrecord_args),
+            HR_READER_ALWAYS_DEFS),
     .out_keys = "features",
     .check = tfrecord_check,
     .create = tfrecord_create,

@@ -181,8 +181,7 @@ static hr_status copy_numbers(const hr_table_column *c, int64_t first, int64_t n
     if (!hr_size_mul((size_t)n, size, &bytes))
         return hr_fail_memory(error, SIZE_MAX);
     uint8_t *to = hr_arena_alloc(arena, bytes, error);
-    if (!to)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(to);
     if (!bits && bytes > 0)
         memcpy(to, from + (size_t)first * size, bytes);
     for (int64_t i = 0; bits && i < n; i++)

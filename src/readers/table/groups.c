@@ -156,8 +156,7 @@ static hr_status read_group(hr_groups *g, int64_t group, hr_buffer **buffer,
                             const hr_group_rows **rows, hr_error *error)
 {
     kept *k = make_kept(g, error);
-    if (!k)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(k);
     hr_status status =
         g->tables->read(g->info->table, group, &k->rows.schema, &k->rows.array, error);
     if (status == HR_STATUS_OK)

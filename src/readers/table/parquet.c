@@ -25,25 +25,6 @@ typedef struct parquet_state {
     hr_groups *groups;
 } parquet_state;
 
-static const hr_arg_def parquet_arg_defs[] = {
-    HR_ARG(parquet_args, paths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths or URIs of the files, in Parquet or in Arrow's IPC format; patterns with `*`, "
-           "`?` and `[]` stand for the files that they match, in the order of their names. All "
-           "files have the columns, with the same types.",
-           .count_min = 1, .count_max = INT32_MAX),
-    HR_ARG(parquet_args, columns, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "The columns, one output for each. `image.bytes` is the field `bytes` of the column "
-           "`image`. A column with the fields `bytes` and `path`, as Hugging Face has them, stands "
-           "for the bytes.",
-           .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG(parquet_args, open_paths, BOOL, 0, "False",
-           "Where the bytes of a column with `bytes` and `path` are null, read the file at the "
-           "path. Only for tables that you trust: the paths may be those of any files."),
-    HR_SAMPLER_ORDER_DEFS(parquet_args),
-    HR_SAMPLER_FILES_DEFS(parquet_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_END};
-
 static int32_t parquet_outputs(const void *args, int32_t n_in)
 {
     (void)n_in;
@@ -97,8 +78,7 @@ static hr_status open_table(parquet_state *s, hr_error *error)
 static hr_status parquet_create(const void *args, void **state, hr_error *error)
 {
     parquet_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = args;
     hr_status status = open_table(s, error);
     if (status != HR_STATUS_OK) {
@@ -243,8 +223,23 @@ const hr_op_def hr_op_readers_parquet = {
            "an error of its sample.",
     .devices = "cpu",
     .flags = HR_OP_GROUPS,
-    .args = parquet_arg_defs,
-    .args_size = sizeof(parquet_args),
+    HR_ARGS(
+        parquet_args,
+        HR_ARG(parquet_args, paths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+               "Paths or URIs of the files, in Parquet or in Arrow's IPC format; patterns with "
+               "`*`, `?` and `[]` stand for the files that they match, in the order of their "
+               "names. All files have the columns, with the same types.",
+               .count_min = 1, .count_max = INT32_MAX),
+        HR_ARG(parquet_args, columns, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+               "The columns, one output for each. `image.bytes` is the field `bytes` of the column "
+               "`image`. A column with the fields `bytes` and `path`, as Hugging Face has them, "
+               "stands for the bytes.",
+               .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
+        HR_ARG(parquet_args, open_paths, BOOL, 0, "False",
+               "Where the bytes of a column with `bytes` and `path` are null, read the file at the "
+               "path. Only for tables that you trust: the paths may be those of any files."),
+        HR_SAMPLER_ORDER_DEFS(parquet_args), HR_SAMPLER_FILES_DEFS(parquet_args),
+        HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"column"}),
     .outputs = parquet_outputs,
     .create = parquet_create,

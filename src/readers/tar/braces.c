@@ -30,14 +30,12 @@ static hr_status add(hr_string_list *list, const char *text, hr_error *error)
     if (list->n == list->capacity) {
         int32_t capacity = HR_MAX(16, 2 * list->capacity);
         const char **v = hr_realloc(list->v, (size_t)capacity, sizeof(*v), error);
-        if (!v)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(v);
         list->v = v;
         list->capacity = capacity;
     }
     char *copy = hr_strdup(text, error);
-    if (!copy)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copy);
     list->v[list->n++] = copy;
     return HR_STATUS_OK;
 }

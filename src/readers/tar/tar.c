@@ -264,7 +264,7 @@ static hr_status fail_header(hr_tar *tar, bool complete, hr_error *error)
     if (!complete)
         return HR_STATUS_CORRUPT;
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "it is not a tar archive, or a damaged one: there is no header at byte %lld",
+                   "it is not a tar archive, or a damaged one: no header begins at byte %lld",
                    (long long)tar->at);
 }
 

@@ -45,29 +45,6 @@ typedef struct wds_state {
     bool any;
 } wds_state;
 
-static const hr_arg_def wds_arg_defs[] = {
-    HR_ARG(wds_args, paths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the tar archives. Braces stand for several paths: \"shard-{000..146}.tar\", "
-           "\"{train,extra}.tar\"."),
-    HR_ARG(wds_args, ext, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
-           "One element per output: the extensions that may be its component, separated by "
-           "semicolons (\"jpg;png\"). The first component that fits is taken.",
-           .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG(wds_args, index_paths, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-           "Paths of index files made by wds2idx, one per archive. Without them the archives are "
-           "scanned when the pipeline is built."),
-    HR_ARG(wds_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
-           "Element types of the outputs; without them all are UINT8."),
-    HR_ARG(wds_args, missing_component_behavior, STRING, 0, "\"\"",
-           "What happens if a sample lacks a component: \"\" or \"empty\" (the output is empty), "
-           "\"skip\" (the sample is left out), or \"error\"."),
-    HR_ARG(wds_args, case_sensitive_extensions, BOOL, 0, "True",
-           "Distinguish upper and lower case letters in extensions."),
-    HR_SAMPLER_ORDER_DEFS(wds_args),
-    HR_SAMPLER_FILES_DEFS(wds_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_END};
-
 /* ---- arguments ---- */
 
 static bool parse_missing(const char *text, wds_missing *out)
@@ -342,7 +319,7 @@ static hr_status fill(wds_state *s, hr_error *error)
     HR_TRY(hr_braces_expand(&s->paths, &a->paths, error));
     HR_TRY(hr_braces_expand(&s->index_paths, &a->index_paths, error));
     if (s->paths.n == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "paths is empty: there are no archives");
+        return hr_fail(error, HR_STATUS_ERROR, "paths is empty; name at least one archive");
     if (s->index_paths.n > 0 && s->index_paths.n != s->paths.n)
         return hr_fail(
             error, HR_STATUS_ERROR,
@@ -360,8 +337,7 @@ static hr_status fill(wds_state *s, hr_error *error)
 static hr_status wds_create(const void *args, void **state, hr_error *error)
 {
     wds_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = args;
     hr_status status = fill(s, error);
     if (status != HR_STATUS_OK) {
@@ -499,8 +475,26 @@ const hr_op_def hr_op_readers_webdataset = {
            "name. There is one output per element of `ext`: the bytes of a component, 1-D. A "
            "damaged archive is an error when the pipeline is built.",
     .devices = "cpu",
-    .args = wds_arg_defs,
-    .args_size = sizeof(wds_args),
+    HR_ARGS(wds_args,
+            HR_ARG(wds_args, paths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of the tar archives. Braces stand for several paths: "
+                   "\"shard-{000..146}.tar\", \"{train,extra}.tar\"."),
+            HR_ARG(wds_args, ext, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+                   "One element per output: the extensions that may be its component, separated by "
+                   "semicolons (\"jpg;png\"). The first component that fits is taken.",
+                   .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
+            HR_ARG(wds_args, index_paths, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+                   "Paths of index files made by wds2idx, one per archive. Without them the "
+                   "archives are scanned when the pipeline is built."),
+            HR_ARG(wds_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
+                   "Element types of the outputs; without them all are UINT8."),
+            HR_ARG(wds_args, missing_component_behavior, STRING, 0, "\"\"",
+                   "What happens if a sample lacks a component: \"\" or \"empty\" (the output is "
+                   "empty), \"skip\" (the sample is left out), or \"error\"."),
+            HR_ARG(wds_args, case_sensitive_extensions, BOOL, 0, "True",
+                   "Distinguish upper and lower case letters in extensions."),
+            HR_SAMPLER_ORDER_DEFS(wds_args), HR_SAMPLER_FILES_DEFS(wds_args),
+            HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"component"}),
     .outputs = wds_outputs,
     .check = wds_check,

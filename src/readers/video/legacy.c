@@ -70,11 +70,6 @@ typedef struct video_args {
     int32_t dtype;
 } video_args;
 
-static const hr_arg_def video_arg_defs[] = {
-    HR_VIDEO_LEGACY_ARG_DEFS(video_args, video),
-    HR_ARG(video_args, dtype, DTYPE, 0, "UINT8", "Type of the frames: UINT8 or FLOAT."),
-    HR_SAMPLER_ORDER_DEFS(video_args), HR_READER_ACCEPTED_DEFS, HR_ARG_END};
-
 static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
 {
     const video_args *a = args;
@@ -94,8 +89,6 @@ static hr_status video_create(const void *args, void **state, hr_error *error)
     return hr_video_legacy_create(&a->video, a->dtype, NULL, state, error);
 }
 
-static const char *const video_aliases[] = {"video_reader", NULL};
-
 const hr_op_def hr_op_readers_video = {
     HR_OP_ABI,
     .name = "readers.video",
@@ -105,10 +98,11 @@ const hr_op_def hr_op_readers_video = {
            "for. Give one of `file_root`, `file_list` and `filenames`. Files that cannot be read "
            "are left out, with a warning. In DALI this reader exists on the GPU only. "
            "`experimental.readers.video` has more choices.",
-    .aliases = video_aliases,
+    .aliases = HR_NAMES("video_reader"),
     .devices = "gpu",
-    .args = video_arg_defs,
-    .args_size = sizeof(video_args),
+    HR_ARGS(video_args, HR_VIDEO_LEGACY_ARG_DEFS(video_args, video),
+            HR_ARG(video_args, dtype, DTYPE, 0, "UINT8", "Type of the frames: UINT8 or FLOAT."),
+            HR_SAMPLER_ORDER_DEFS(video_args), HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
     .outputs = video_outputs,
     .check = video_check,

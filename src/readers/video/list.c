@@ -40,8 +40,7 @@ static hr_status add_part(hr_video_list *list, int64_t capacity_before, const hr
     if (list->names.capacity != capacity_before || !list->parts) {
         hr_video_part *more =
             hr_realloc(list->parts, (size_t)list->names.capacity, sizeof(*list->parts), error);
-        if (!more)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(more);
         list->parts = more;
     }
     list->parts[list->names.count - 1] = *part;

@@ -126,11 +126,11 @@ static hr_status add_parts(hr_video_reader *r, hr_error *error)
         return HR_STATUS_OK;
     if (r->tables.bad > 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "there are no sequences: %d of %d files cannot be used; '%s': %s",
+                       "no sequences were found: %d of %d files cannot be used; '%s': %s",
                        r->tables.bad, r->path_count, r->paths[r->tables.first_bad],
                        r->tables.why.message);
     return hr_fail(error, HR_STATUS_ERROR,
-                   "there are no sequences of %d frames with stride %d in the files; a pad_mode "
+                   "the files have no sequences of %d frames with stride %d; a pad_mode "
                    "other than \"none\" completes shorter ones",
                    r->wish.sequences.length, r->wish.sequences.stride);
 }
@@ -148,8 +148,7 @@ static hr_status fill_reader(hr_video_reader *r, hr_error *error)
 hr_status hr_video_reader_create(void **state, const hr_video_wish *wish, hr_error *error)
 {
     hr_video_reader *r = hr_calloc(1, sizeof(*r), error);
-    if (!r)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(r);
     r->wish = *wish;
     hr_status status = fill_reader(r, error);
     if (status != HR_STATUS_OK)

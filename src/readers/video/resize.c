@@ -10,13 +10,6 @@ typedef struct resize_args {
     hr_resize_args resize;
 } resize_args;
 
-static const hr_arg_def resize_arg_defs[] = {HR_VIDEO_LEGACY_ARG_DEFS(resize_args, video),
-                                             HR_FILTER_ARG_DEFS(resize_args, resize.filter),
-                                             HR_RESIZE_ARG_DEFS(resize_args, resize),
-                                             HR_SAMPLER_ORDER_DEFS(resize_args),
-                                             HR_READER_ACCEPTED_DEFS,
-                                             HR_ARG_END};
-
 static int32_t dtype_of(const resize_args *a)
 {
     return a->resize.filter.dtype < 0 ? HR_DTYPE_UINT8 : a->resize.filter.dtype;
@@ -45,7 +38,7 @@ static hr_status resize_frames(hr_op_call *c, const hr_tensor *frames, hr_error 
     sub.n_out = 1;
     HR_TRY(hr__resize_infer(&sub, NULL, error));
     HR_TRY(hr_task_memory(c->task, 0, &c->out[0], error));
-    return hr__resize_run(&sub, 1, error);
+    return hr__resize_run(&sub, error);
 }
 
 static hr_status resize_create(const void *args, void **state, hr_error *error)
@@ -54,17 +47,16 @@ static hr_status resize_create(const void *args, void **state, hr_error *error)
     return hr_video_legacy_create(&a->video, dtype_of(a), resize_frames, state, error);
 }
 
-static const char *const resize_aliases[] = {"video_reader_resize", NULL};
-
 const hr_op_def hr_op_readers_video_resize = {
     HR_OP_ABI,
     .name = "readers.video_resize",
     .doc =
         "Reads sequences of frames as readers.video does, and resizes the frames as resize does.",
-    .aliases = resize_aliases,
+    .aliases = HR_NAMES("video_reader_resize"),
     .devices = "gpu",
-    .args = resize_arg_defs,
-    .args_size = sizeof(resize_args),
+    HR_ARGS(resize_args, HR_VIDEO_LEGACY_ARG_DEFS(resize_args, video),
+            HR_FILTER_ARG_DEFS(resize_args, resize.filter), HR_RESIZE_ARG_DEFS(resize_args, resize),
+            HR_SAMPLER_ORDER_DEFS(resize_args), HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
     .outputs = resize_outputs,
     .check = resize_check,

@@ -14,61 +14,6 @@ typedef struct video_args {
     const hr_json *enable_frame_num;
 } video_args;
 
-static const hr_arg_def video_arg_defs[] = {
-    HR_ARG(video_args, sequence_length, INT, HR_ARG_REQUIRED, NULL, "Frames of a sequence.",
-           .min = 1, .max = HR_VIDEO_MOST_FRAMES),
-    HR_ARG(video_args, enable_frame_num, JSON, 0, "\"none\"",
-           "Whether there is an output with numbers of frames, INT32: `\"scalar\"` or True, that "
-           "of the first frame; `\"sequence\"`, those of all frames, -1 for frames that do not "
-           "exist; `\"none\"` or False: no output.",
-           .form = HR_VIDEO_NUMBERS_FORM),
-    HR_ARG(video_args, enable_timestamps, BOOL, 0, "False",
-           "Whether there is an output with the times of the frames, FLOAT64: seconds from the "
-           "first frame of the file, -1 for frames that do not exist."),
-    HR_ARG(video_args, file_list, STRING, 0, "\"\"",
-           "A text file with lines `path label [start end]`, separated by blanks. The label is a "
-           "number >= 0. `start` and `end` select a part of the file. Relative paths start from "
-           "the working folder."),
-    HR_ARG(video_args, file_list_format, STRING, 0, "\"timestamps\"",
-           "What start and end in a `file_list` are: `timestamps`, seconds from the first frame; "
-           "`frames`, numbers of frames, of which negative ones count from the end. The frame at "
-           "the end is not read.",
-           .choices = "timestamps|frames"),
-    HR_ARG_ACCEPT(file_list_include_end, BOOL, "True", "No effect, as in DALI 2.4."),
-    HR_ARG(video_args, file_list_rounding, STRING, 0, "\"start_down_end_up\"",
-           "Which frame start and end stand for if they are between two frames: the one before "
-           "(down) or the one after (up).",
-           .choices = "start_down_end_up|start_up_end_down|all_up|all_down"),
-    HR_ARG(video_args, file_root, STRING, 0, "\"\"",
-           "A folder with a folder of videos per class. The label is the number of the class, in "
-           "the order of the names."),
-    HR_ARG(video_args, filenames, STRINGS, HR_ARG_SCALAR_OK, "[]", "Paths of the videos."),
-    HR_ARG(video_args, fill_value, INTS, HR_ARG_SCALAR_OK, "[0]",
-           "Colour of frames that do not exist, with pad_mode=\"constant\": one number, or one "
-           "per channel.",
-           .min = 0, .max = 255, .count_min = 1, .count_max = 3),
-    HR_ARG(video_args, image_type, IMAGE_TYPE, 0, "RGB", "RGB or YCbCr."),
-    HR_ARG(video_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
-           "Labels of the `filenames`, one per file."),
-    HR_ARG(video_args, pad_mode, STRING, 0, "\"none\"",
-           "What is done with frames that are left over at the end of a video: `none` ignores "
-           "them; with another mode there is one more sequence, completed with frames of "
-           "`fill_value` (`constant`), the last frame (`edge`, `repeat`), or the frames in "
-           "reverse order, with the last frame twice (`reflect_1001`, `symmetric`) or once "
-           "(`reflect_101`, `reflect`).",
-           .choices = HR_VIDEO_PAD_MODES),
-    HR_ARG(video_args, step, INT, 0, "-1",
-           "Frames between the starts of sequences; 0 or less: sequence_length * stride.",
-           .min = INT32_MIN, .max = INT32_MAX),
-    HR_ARG(video_args, stride, INT, 0, "1", "Distance between the frames of a sequence.", .min = 1,
-           .max = INT32_MAX),
-    HR_ARG(video_args, uniform_sample, BOOL, 0, "False",
-           "Read one sequence per video or part: frames at equal distances from the first to the "
-           "last. `step`, `stride` and `pad_mode` have no effect."),
-    HR_SAMPLER_ORDER_DEFS(video_args),
-    HR_READER_ACCEPTED_DEFS,
-    HR_ARG_END};
-
 static bool is_labelled(const video_args *a)
 {
     return a->labels.v || a->file_root[0] || a->file_list[0];
@@ -141,8 +86,58 @@ const hr_op_def hr_op_experimental_readers_video = {
            "Frames are counted in the order of presentation, and times are those of the file, so "
            "that variable frame rates are exact.",
     .devices = "cpu|gpu",
-    .args = video_arg_defs,
-    .args_size = sizeof(video_args),
+    HR_ARGS(video_args,
+            HR_ARG(video_args, sequence_length, INT, HR_ARG_REQUIRED, NULL, "Frames of a sequence.",
+                   .min = 1, .max = HR_VIDEO_MOST_FRAMES),
+            HR_ARG(video_args, enable_frame_num, JSON, 0, "\"none\"",
+                   "Whether there is an output with numbers of frames, INT32: `\"scalar\"` or "
+                   "True, that of the first frame; `\"sequence\"`, those of all frames, -1 for "
+                   "frames that do not exist; `\"none\"` or False: no output.",
+                   .form = HR_VIDEO_NUMBERS_FORM),
+            HR_ARG(video_args, enable_timestamps, BOOL, 0, "False",
+                   "Whether there is an output with the times of the frames, FLOAT64: seconds from "
+                   "the first frame of the file, -1 for frames that do not exist."),
+            HR_ARG(video_args, file_list, STRING, 0, "\"\"",
+                   "A text file with lines `path label [start end]`, separated by blanks. The "
+                   "label is a number >= 0. `start` and `end` select a part of the file. Relative "
+                   "paths start from the working folder."),
+            HR_ARG(video_args, file_list_format, STRING, 0, "\"timestamps\"",
+                   "What start and end in a `file_list` are: `timestamps`, seconds from the first "
+                   "frame; `frames`, numbers of frames, of which negative ones count from the end. "
+                   "The frame at the end is not read.",
+                   .choices = "timestamps|frames"),
+            HR_ARG_ACCEPT(file_list_include_end, BOOL, "True", "No effect, as in DALI 2.4."),
+            HR_ARG(video_args, file_list_rounding, STRING, 0, "\"start_down_end_up\"",
+                   "Which frame start and end stand for if they are between two frames: the one "
+                   "before (down) or the one after (up).",
+                   .choices = "start_down_end_up|start_up_end_down|all_up|all_down"),
+            HR_ARG(video_args, file_root, STRING, 0, "\"\"",
+                   "A folder with a folder of videos per class. The label is the number of the "
+                   "class, in the order of the names."),
+            HR_ARG(video_args, filenames, STRINGS, HR_ARG_SCALAR_OK, "[]", "Paths of the videos."),
+            HR_ARG(video_args, fill_value, INTS, HR_ARG_SCALAR_OK, "[0]",
+                   "Colour of frames that do not exist, with pad_mode=\"constant\": one number, or "
+                   "one per channel.",
+                   .min = 0, .max = 255, .count_min = 1, .count_max = 3),
+            HR_ARG(video_args, image_type, IMAGE_TYPE, 0, "RGB", "RGB or YCbCr."),
+            HR_ARG(video_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
+                   "Labels of the `filenames`, one per file."),
+            HR_ARG(video_args, pad_mode, STRING, 0, "\"none\"",
+                   "What is done with frames that are left over at the end of a video: `none` "
+                   "ignores them; with another mode there is one more sequence, completed with "
+                   "frames of `fill_value` (`constant`), the last frame (`edge`, `repeat`), or the "
+                   "frames in reverse order, with the last frame twice (`reflect_1001`, "
+                   "`symmetric`) or once (`reflect_101`, `reflect`).",
+                   .choices = HR_VIDEO_PAD_MODES),
+            HR_ARG(video_args, step, INT, 0, "-1",
+                   "Frames between the starts of sequences; 0 or less: sequence_length * stride.",
+                   .min = INT32_MIN, .max = INT32_MAX),
+            HR_ARG(video_args, stride, INT, 0, "1", "Distance between the frames of a sequence.",
+                   .min = 1, .max = INT32_MAX),
+            HR_ARG(video_args, uniform_sample, BOOL, 0, "False",
+                   "Read one sequence per video or part: frames at equal distances from the first "
+                   "to the last. `step`, `stride` and `pad_mode` have no effect."),
+            HR_SAMPLER_ORDER_DEFS(video_args), HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
     .outputs = video_outputs,
     .check = video_check,

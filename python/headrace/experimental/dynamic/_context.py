@@ -26,7 +26,7 @@ class Device:
     """A place for data: "cpu", or "gpu" with a number, as in "gpu:1". As a context manager it sets the current device.
 
     Raises:
-        ValueError: there is no such kind of device; a CPU with a number.
+        ValueError: the kind of device is unknown, or a CPU has a number.
     """
 
     CPU: ClassVar[Device]

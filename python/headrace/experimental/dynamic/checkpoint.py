@@ -261,11 +261,11 @@ class Checkpoint:
             filename: as in `save`.
 
         Raises:
-            FileNotFoundError: there is no such file.
+            FileNotFoundError: no file has such a name.
         """
         number, path = max(_files(filename), default=(-1, ""))
         if number < 0:
-            raise FileNotFoundError(f"There is no checkpoint with a name like {filename!r}.")
+            raise FileNotFoundError(f"No checkpoint has a name like {filename!r}.")
         self.deserialize(Path(path).read_text("utf-8"))
         self._next = number + 1
         return path

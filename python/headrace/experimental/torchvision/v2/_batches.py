@@ -28,7 +28,7 @@ def take(data: Any) -> tuple[torch.Tensor, str]:
 
     Raises:
         TypeError: the input is not an image.
-        ValueError: there are none, or a PIL image of a mode other than L, RGB and RGBA.
+        ValueError: no image is given, or a PIL image of a mode other than L, RGB and RGBA.
     """
     if isinstance(data, Image.Image):
         if data.mode not in MODES:
@@ -46,7 +46,7 @@ def take(data: Any) -> tuple[torch.Tensor, str]:
         raise TypeError(f"tensors with elements of type {data.dtype} are not supported")
     count = math.prod(data.shape[:-3])
     if count == 0:
-        raise ValueError(f"there are no images in a tensor of shape {tuple(data.shape)}")
+        raise ValueError(f"a tensor of shape {tuple(data.shape)} contains no images")
     return data.reshape(count, *data.shape[-3:]).contiguous(), "CHW"
 
 
@@ -81,7 +81,7 @@ def image(pixels: torch.Tensor, mode: str | None = None) -> Image.Image:
     """The PIL image of a tensor HWC. Floating-point numbers are from 0 to 1.
 
     Raises:
-        ValueError: the mode is not given, and there are not 1, 3 or 4 channels.
+        ValueError: the mode is not given, and the number of channels is not 1, 3 or 4.
     """
     array = pixels.cpu().numpy()
     if mode is None:

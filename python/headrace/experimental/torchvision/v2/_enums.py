@@ -36,7 +36,7 @@ def find(interpolation: Any) -> InterpolationMode:
 
     Raises:
         ValueError: it is none of these.
-        NotImplementedError: there is no such filter in Headrace.
+        NotImplementedError: Headrace does not have this filter.
     """
     mode = _mode(interpolation)
     if mode is None:

@@ -19,7 +19,7 @@ class Operator(abc.ABC):
         device: where it runs: "cpu" or "gpu".
 
     Raises:
-        ValueError: there is no such device.
+        ValueError: the device does not exist.
     """
 
     def __init__(self, device: str = "cpu") -> None:

@@ -71,7 +71,7 @@ class LoaderEvaluator:
             return self._timed(self.dataloader)
         if not self.cached_batches:
             raise RuntimeError(
-                "There are no cached batches to replay: the loader was empty, or `num_cached_batches` is 0."
+                "No batches were cached for replaying: the loader was empty, or `num_cached_batches` is 0."
             )
         return self._timed(itertools.islice(itertools.cycle(self.cached_batches), len(self)))
 
