@@ -35,6 +35,9 @@ sha256sum "$wheel"
 for file in "$folder"/files/headrace/*.so; do
     newest=$("$arch-linux-gnu-objdump" -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
     [ "$(printf 'GLIBC_2.28\n%s\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.28 ] || fail "$file needs $newest"
+    # The linker cannot give a version to what glibc 2.28 lacks, so objdump and auditwheel see nothing of it.
+    missing=$("$arch-linux-gnu-nm" -D --undefined-only "$file" | awk '$1 == "U" && $2 !~ /@|^_?Py/ { printf " %s", $2 }')
+    [ -z "$missing" ] || fail "$file needs functions that glibc 2.28 does not have:$missing"
     others=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
         grep -vE '^(lib(c|m|dl|pthread|rt)|ld-linux-[a-z0-9_-]+)\.so\.[0-9]$' || true)
     [ -z "$others" ] || fail "$file needs $others"

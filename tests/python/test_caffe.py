@@ -143,7 +143,7 @@ BAD: dict[str, tuple[str, bytes, dict[str, Any], str]] = {
     "too few pixels": ("caffe", datum(b"abcd", 7, 0, (3, 2, 1)), {}, "4 bytes, but 2 rows of 1 pixels with 3"),
     "too many pixels": ("caffe", datum(b"abcd", 7, 0, (1, 1, 1)), {}, "but 1 rows"),
     "negative": ("caffe", datum(b"", 7, 0, (-1, 0, 5)), {}, "with -1 channels"),
-    "no outputs": ("caffe", datum(b"abcd"), {"image_available": False, "label_available": False}, "no outputs"),
+    "no outputs": ("caffe", datum(b"abcd"), {"image_available": False, "label_available": False}, "the reader has no output"),
     "caffe2 junk": ("caffe2", b"\xff\xff", {}, "2 bytes, is not TensorProtos"),
     "a tensor of junk": ("caffe2", tensors(b"\xff"), {}, "is not TensorProtos"),
     "empty": ("caffe2", b"", {}, "none is left for the image"),

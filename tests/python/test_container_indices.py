@@ -84,11 +84,11 @@ def test_rec2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = path.read_bytes()
     first = recordio(records[0])
     for bad, message in [
-        (b"x" + good, "no RecordIO record at offset 0"),
-        (first + good[1:], f"no RecordIO record at offset {len(first)}"),
+        (b"x" + good, "no RecordIO record begins at offset 0"),
+        (first + good[1:], f"no RecordIO record begins at offset {len(first)}"),
         (good[:-4], "was cut off"),
         (first + recordio(records[1])[: sizes[1] - 12], "the last record is incomplete"),
-        (recordio(records[1])[32:], "no RecordIO record at offset 0"),  # begins inside of a record
+        (recordio(records[1])[32:], "no RecordIO record begins at offset 0"),  # begins inside of a record
     ]:
         path.write_bytes(bad)
         assert run(rec2idx.main, path) == 1
