@@ -305,6 +305,11 @@ static hr_dtype native_type(int32_t bits)
     return bits == 32 ? HR_DTYPE_FLOAT : bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
 }
 
+hr_dtype hr_image_own_dtype(const hr_image_info *info)
+{
+    return native_type(info->bits);
+}
+
 static float load(const void *src, int32_t bits, size_t i)
 {
     if (bits == 32)
