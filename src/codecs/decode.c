@@ -46,10 +46,11 @@ hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, in
         return HR_STATUS_OK;
     }
     const char *foreign = hr_image_foreign(bytes, size);
-    return hr_fail(error, HR_STATUS_CORRUPT,
-                   "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF and WebP",
-                   foreign ? foreign : "not an image format that this build reads",
-                   foreign ? " images are not supported" : "");
+    return hr_fail(
+        error, HR_STATUS_CORRUPT,
+        "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF, WebP, AVIF and HEIC",
+        foreign ? foreign : "not an image format that this build reads",
+        foreign ? " images are not supported" : "");
 }
 
 hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
