@@ -99,7 +99,10 @@ enum {
     /* Of a reader: a checkpoint goes on with another value. */
     HR_ARG_CHANGES = 1 << 9,
     /* INTS: the numbers are element types. */
-    HR_ARG_DTYPES = 1 << 10
+    HR_ARG_DTYPES = 1 << 10,
+    /* DTYPE: may be types.ANY, which is HR_DTYPE_NONE in the field: the type of the data. An
+     * argument that is OPTIONAL takes it without this flag, and it is then the same as none. */
+    HR_ARG_ANY_TYPE = 1 << 11
 };
 
 typedef struct hr_arg_def {

@@ -136,6 +136,8 @@ void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t
                      int64_t *width);
 /* Channels delivered for a type: 3 for RGB, BGR, YCBCR; 1 for GRAY; the file's for ANY_DATA. */
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type);
+/* The type that keeps what the file holds: UINT8, UINT16 or FLOAT. */
+hr_dtype hr_image_own_dtype(const hr_image_info *info);
 /* Whether images can be decoded to elements of this type. */
 bool hr_image_dtype_ok(hr_dtype dtype);
 

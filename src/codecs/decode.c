@@ -46,10 +46,11 @@ hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, in
         return HR_STATUS_OK;
     }
     const char *foreign = hr_image_foreign(bytes, size);
-    return hr_fail(error, HR_STATUS_CORRUPT,
-                   "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF and WebP",
-                   foreign ? foreign : "not an image format that this build reads",
-                   foreign ? " images are not supported" : "");
+    return hr_fail(
+        error, HR_STATUS_CORRUPT,
+        "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF, WebP, AVIF and HEIC",
+        foreign ? foreign : "not an image format that this build reads",
+        foreign ? " images are not supported" : "");
 }
 
 hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
@@ -303,6 +304,11 @@ static void store(void *dst, hr_dtype dtype, size_t i, float v)
 static hr_dtype native_type(int32_t bits)
 {
     return bits == 32 ? HR_DTYPE_FLOAT : bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
+}
+
+hr_dtype hr_image_own_dtype(const hr_image_info *info)
+{
+    return native_type(info->bits);
 }
 
 static float load(const void *src, int32_t bits, size_t i)

@@ -20,5 +20,8 @@ struct hr_device *hr_task_device(const hr_task *task, int32_t output);
 /* Sets data and buffer of the output `t` to memory of this device, in the order of `stream`. The
  * work that writes it must be done when the operator returns. */
 hr_status hr_task_device_memory(hr_task *task, void *stream, hr_tensor *t, hr_error *error);
+/* Says something that holds for many samples: it is listed once per node, for the first of them,
+ * and is not an error, not even with strict=True. */
+void hr_task_note(hr_task *task, const char *message);
 
 #endif

@@ -13,8 +13,9 @@
 
 typedef struct hr_bad {
     int64_t iteration, index, epoch;
-    int32_t sample;     /* position in the batch */
-    const char *action; /* "raised", "replaced", "skipped", "warning" */
+    int32_t sample;      /* position in the batch */
+    const char *action;  /* "raised", "replaced", "skipped", "warning", "notice" */
+    const hr_node *node; /* of a notice */
     char *source, *op, *message;
 } hr_bad;
 
@@ -129,19 +130,55 @@ static void keep(hr_pipeline *p, const hr_bad *bad, const char *source, const ch
     slot->message = hr_strdup(message, NULL);
 }
 
-void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
+/* An entry for the sample of a task, and the sample's name. */
+static hr_bad entry_of(const hr_task *task, const char *action, const char **source)
 {
     const hr_sample *s = task->sample;
     const char *info = task->next ? task->next->source_info : task->info;
-    const char *source = info ? info : s->info ? s->info : "";
     hr_sampler_item item = s->sources
                                ? s->sources[0].item
                                : (hr_sampler_item){task->iteration->first_sample + s->index, 0, 0};
-    hr_bad bad = {.iteration = task->iteration->number,
-                  .index = item.index,
-                  .epoch = item.epoch,
-                  .sample = s->index,
-                  .action = action};
+    *source = info ? info : s->info ? s->info : "";
+    return (hr_bad){.iteration = task->iteration->number,
+                    .index = item.index,
+                    .epoch = item.epoch,
+                    .sample = s->index,
+                    .action = action};
+}
+
+/* Lock held. Whether the node's notice is that of this sample or of one before it; one of a later
+ * sample is removed. */
+static bool noted(hr_pipeline *p, const hr_bad *bad)
+{
+    for (int32_t i = 0; i < p->bad.count; i++) {
+        hr_bad *found = &p->bad.list[i];
+        if (found->node != bad->node)
+            continue;
+        if (bad_order(found, bad) <= 0)
+            return true;
+        free_texts(found);
+        p->bad.count--;
+        memmove(found, found + 1, (size_t)(p->bad.count - i) * sizeof(*found));
+        return false;
+    }
+    return false;
+}
+
+void hr__bad_note(hr_pipeline *p, const hr_task *task, const char *message)
+{
+    const char *source;
+    hr_bad bad = entry_of(task, "notice", &source);
+    bad.node = task->node;
+    pthread_mutex_lock(&p->lock);
+    if (!noted(p, &bad))
+        keep(p, &bad, source, task->node->def->name, message);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
+{
+    const char *source;
+    hr_bad bad = entry_of(task, action, &source);
     int code = quarantine(p, source, message);
     pthread_mutex_lock(&p->lock);
     p->bad.total++;

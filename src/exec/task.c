@@ -86,6 +86,12 @@ hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...)
     return HR_STATUS_OK;
 }
 
+void hr_task_note(hr_task *task, const char *message)
+{
+    if (task && task->pipeline)
+        hr__bad_note(task->pipeline, task, message);
+}
+
 int64_t hr_task_max_pixels(const hr_task *task)
 {
     return task && task->pipeline ? task->pipeline->options.max_image_pixels : (int64_t)1 << 28;

@@ -164,7 +164,7 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
 static bool enum_allowed(const hr__conversion *c, int64_t v)
 {
     if (v == -1)
-        return c->arg->flags & HR_ARG_OPTIONAL;
+        return c->arg->flags & (HR_ARG_OPTIONAL | HR_ARG_ANY_TYPE);
     bool numbers = c->arg->type == HR_ARG_TYPE_DTYPE && !(c->node->def->flags & HR_OP_ENUMS);
     return hr__enum_name(c->arg->type, v) && !(numbers && hr_dtype_is_enum((hr_dtype)v));
 }

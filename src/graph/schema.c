@@ -24,6 +24,7 @@ static const flag_name arg_flags[] = {
     {HR_ARG_DEPRECATED, "deprecated"}, {HR_ARG_IGNORED, "ignored"},
     {HR_ARG_SCALAR_OK, "scalar_ok"},   {HR_ARG_NONFINITE, "nonfinite"},
     {HR_ARG_EXACT, "exact"},           {HR_ARG_DTYPES, "dtypes"},
+    {HR_ARG_ANY_TYPE, "any_type"},
 };
 
 static void put_key(hr_text *text, const char *key, bool first)

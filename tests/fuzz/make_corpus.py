@@ -20,6 +20,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
+import heifs  # noqa: E402
 import jpeg2000s  # noqa: E402
 import lossless_jpegs  # noqa: E402
 import sounds  # noqa: E402
@@ -264,6 +265,46 @@ def jpeg2000() -> dict[str, bytes]:
     return files
 
 
+def heif() -> dict[str, bytes]:
+    """The last byte of an item tells the decoder of the target what picture to give: heif.c."""
+
+    def item(
+        kind: int, width: int, height: int, *properties: heifs.Property, **kwargs: bool
+    ) -> heifs.Item:
+        depth, grey = (8, 8, 10, 12)[kind & 3], kind >> 5 & 3 == 1
+        chosen: heifs.Property = ("hvcC", bytes(16) + bytes([not grey, depth - 8]) + bytes(5), True)
+        name = "hvc1"
+        if properties and properties[0] == heifs.nclx(2, True):
+            name, chosen = "av01", ("av1C", bytes([0x81, 0, (depth > 8) << 6 | grey << 4, 0]), True)
+        data = bytes([1, 2, 3, kind])
+        return heifs.Item(name, data, [heifs.ispe(width, height), chosen, *properties], **kwargs)
+
+    tiles = [item(0x0C, 16, 8, hidden=True)] * 4
+    deep = [item(0x03, 15, 8, hidden=True)] * 3
+    return {
+        "av1": heifs.write([item(0x0E, 20, 11, heifs.nclx(2, True))], brand="avif"),
+        "av1_grey": heifs.write([item(0x20, 20, 11, heifs.nclx(2, True))], brand="avif"),
+        "hevc": heifs.write([item(0x14, 13, 10, heifs.nclx(9, False))], brand="heic"),
+        "rgb": heifs.write([item(0x40, 13, 10, heifs.nclx(0, True))]),
+        "ycgco": heifs.write([item(0x03, 13, 10, heifs.nclx(8, True))]),
+        "turned": heifs.write(
+            [item(0x0C, 20, 30, heifs.clap(8, 9, (1, 1), (-1, 2)), heifs.imir(1), heifs.irot(3))]
+        ),
+        "alpha": heifs.write(
+            [item(0x0D, 16, 12), item(0x22, 16, 12, heifs.auxc(), hidden=True)], {("auxl", 2): [1]}
+        ),
+        "grid": heifs.write(
+            [heifs.Item("grid", heifs.grid(2, 2, 30, 15), [heifs.ispe(30, 15)]), *tiles],
+            {("dimg", 1): [2, 3, 4, 5]},
+        ),
+        "grid_wide": heifs.write(
+            [heifs.Item("grid", heifs.grid(1, 3, 44, 8), [heifs.ispe(44, 8)], inside=True), *deep],
+            {("dimg", 1): [2, 3, 4]},
+            wide=True,
+        ),
+    }
+
+
 def audio() -> dict[str, bytes]:
     """Every container. They have no options: the input is the file."""
     numbers, floats = sounds.noise(9, 2), sounds.signal(9, 2)
@@ -288,7 +329,7 @@ def main() -> None:
         bytes([3, 2, 1, 1, 200, 10, 128, 255]),
         bytes([4, 4, 1, 0, 10, 250, 5, 250]),
     ]
-    for make in (jpeg, jpeg2000, png, bmp, pnm, tiff, webp, gif):
+    for make in (jpeg, jpeg2000, png, bmp, pnm, tiff, webp, gif, heif):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, data) in enumerate(make().items()):

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from headrace._base import messages
 
 __all__ = [
+    "ANY",
     "ANY_DATA",
     "BGR",
     "BOOL",
@@ -157,6 +158,8 @@ class TensorLayout(str):
 
 
 NO_TYPE = DALIDataType.NO_TYPE
+# As `dtype` of the image decoders: the type that keeps what is in the file. Not in DALI.
+ANY = NO_TYPE
 UINT8 = DALIDataType.UINT8
 UINT16 = DALIDataType.UINT16
 UINT32 = DALIDataType.UINT32

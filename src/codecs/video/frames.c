@@ -70,7 +70,7 @@ static const char *const codec_names[HR_VIDEO_CODEC_COUNT] = {
 
 /* ---- the decoder ---- */
 
-static hr_status open_module(const hr_video_module_def **out, hr_error *error)
+hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error)
 {
     static const hr_library library = {
         .name = "video module",
@@ -94,7 +94,8 @@ const char *hr_video_module_version(void)
 {
     const hr_video_module_def *module;
     hr_error error;
-    return open_module(&module, &error) == HR_STATUS_OK ? module->version() : "is not installed";
+    return hr_video_module_open(&module, &error) == HR_STATUS_OK ? module->version()
+                                                                 : "is not installed";
 }
 
 hr_status hr_video_decoder_create(hr_video_decoder **out, hr_error *error)
@@ -180,7 +181,7 @@ static hr_status ready_codec(codec *c, const hr_video_request *r, hr_error *erro
     if (r->device)
         c->module = r->device->module;
     else
-        HR_TRY(open_module(&c->module, error));
+        HR_TRY(hr_video_module_open(&c->module, error));
     if (!(c->extra = hr_calloc(v->extra_size + 1, 1, error)))
         return HR_STATUS_NO_MEMORY;
     if (v->extra_size > 0)

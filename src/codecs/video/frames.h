@@ -53,6 +53,8 @@ hr_status hr_video_frames_finish(hr_video_decoder *decoder, hr_video_request *r,
 /* The cudaStream_t of a decoder whose request has a device. */
 void *hr_video_frames_stream(const hr_video_decoder *decoder);
 
+/* Fails with what to install if the module is not there. */
+hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error);
 /* What the module consists of, or that it is not installed. */
 const char *hr_video_module_version(void);
 

@@ -3,6 +3,8 @@
 /* Encoded images as sources of image programs. */
 #include "ops/decoders/decode.h"
 
+#include "core/task.h"
+
 static hr_decode_request make_request(const hr_decode_image *image, hr_window window)
 {
     return (hr_decode_request){.window = window,
@@ -51,10 +53,10 @@ static hr_status stage_window(void *context, hr_window window, hr_staging *stagi
 
 static hr_status check_types(const hr_decode_args *args, hr_error *error)
 {
-    if (hr_image_dtype_ok((hr_dtype)args->dtype))
+    if (args->dtype == HR_DTYPE_NONE || hr_image_dtype_ok((hr_dtype)args->dtype))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`dtype` is %s; it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
+                   "`dtype` is %s; it must be UINT8, INT8, UINT16, INT16, INT32, FLOAT or ANY",
                    hr_dtype_name((hr_dtype)args->dtype));
 }
 
@@ -81,6 +83,8 @@ static hr_status open_image(hr_op_call *c, const hr_decode_args *args, probe_fn 
                                .adjust_orientation = args->adjust_orientation != 0};
     HR_TRY(probe(image->bytes, image->size, HR_MAX(args->page, 0), hr_task_max_pixels(c->task),
                  &image->info, error));
+    if (image->dtype == HR_DTYPE_NONE)
+        image->dtype = hr_image_own_dtype(&image->info);
     hr_image_extent(&image->info, image->adjust_orientation, &image->height, &image->width);
     *out = image;
     return HR_STATUS_OK;
@@ -97,6 +101,9 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_i
 {
     HR_TRY(open_image(c, args, hr_image_probe_page, out, error));
     const hr_image_info *info = &(*out)->info;
+    if (info->bits > 8 && hr_dtype_size((*out)->dtype) == 1)
+        hr_task_note(c->task, "pixels of more than 8 bits become 8 bits, because `dtype` is UINT8 "
+                              "or INT8; `dtype=types.ANY` keeps the depth of the file");
     if (args->page >= 0 || args->all_pages)
         return HR_STATUS_OK;
     return hr_image_warn_others(

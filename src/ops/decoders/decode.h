@@ -22,10 +22,11 @@ typedef struct hr_decode_args {
     }
 #define HR_PAGE_ARG_DEFS(S, field)                                                                 \
     HR_DECODE_ARG(S, field, page, INT, NULL,                                                       \
-                  "Page of a TIFF file, from 0. Without it, the first page is taken, with a "      \
-                  "warning if the file has others; `strict=True` of the pipeline turns this "      \
-                  "warning into an error. The frames of a WebP or PNG animation and the images "   \
-                  "of a PNM file count as pages, of which only the first can be decoded.",         \
+                  "Page of a TIFF file, or frame of a GIF or WebP animation, from 0. Without it, " \
+                  "the first one is taken, with a warning if the file has others; `strict=True` "  \
+                  "of the pipeline turns this warning into an error. The frames of a PNG "         \
+                  "animation and the images of a PNM file count as pages, of which only the "      \
+                  "first can be decoded.",                                                         \
                   .flags = HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, .min = 0, .max = INT32_MAX,        \
                   .excludes = "all_pages"),                                                        \
         HR_DECODE_ARG(S, field, all_pages, BOOL, "False",                                          \
@@ -38,9 +39,12 @@ typedef struct hr_decode_args {
     HR_DECODE_ARG(S, field, output_type, IMAGE_TYPE, "RGB",                                        \
                   "Colour space of the output: RGB, BGR or YCbCr (3 channels), GRAY (1), or "      \
                   "ANY_DATA (the channels of the file)."),                                         \
-        HR_DECODE_ARG(S, field, dtype, DTYPE, "UINT8",                                             \
-                      "Type of the output: UINT8, INT8, UINT16, INT16 or INT32 (pixels use the "   \
-                      "whole positive range), or FLOAT (0 to 1)."),                                \
+        HR_DECODE_ARG(                                                                             \
+            S, field, dtype, DTYPE, "UINT8",                                                       \
+            "Type of the output: UINT8, INT8, UINT16, INT16 or INT32 (pixels use the "             \
+            "whole positive range), or FLOAT (0 to 1). Not in DALI: ANY keeps the depth "          \
+            "of the file, as UINT8, UINT16 or FLOAT.",                                             \
+            .flags = HR_ARG_ANY_TYPE),                                                             \
         HR_DECODE_ARG(S, field, adjust_orientation, BOOL, "True",                                  \
                       "Apply the EXIF orientation. Windows then refer to the turned image."),      \
         HR_PAGE_ARG_DEFS(S, field),                                                                \
