@@ -233,6 +233,30 @@ def test_displaced(op: str, dtype: str) -> None:
     check(cases)
 
 
+@pytest.mark.parametrize("interp", ["types.INTERP_NN", "types.INTERP_LINEAR"])
+def test_rgb_moved(interp: str) -> None:
+    """RGB images of bytes: threads make four pixels, from inside the image, at its ends, and outside."""
+    shapes = [(70, 131, 3), (9, 6, 3), (130, 64, 3), (2, 3, 3), (5, 201, 3), (1, 4, 3), (3, 1, 3), (40, 66, 3)]
+    data, fill = pictures(shapes), {"interp_type": interp, "fill_value": 77}
+    tilted = Data([np.array([[0.9, 0.2, 1.0], [-0.1, 1.1, 2.0], [1e-3, -2e-3, 1.0]], np.float32)] * len(shapes))
+    moves: list[tuple[str, list[Data], dict[str, Any]]] = [
+        ("warp_affine", [data], {"matrix": [0.9, -0.43, 9.0, 0.43, 0.9, -5.0]}),
+        ("warp_affine", [data], {"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "size": [75, 150]}),
+        ("rotate", [data], {"angle": 33.0}),
+        ("sphere", [data], {}),
+        ("water", [data], {}),
+        ("water", [data], {"ampl_x": 0.0, "ampl_y": 0.0}),
+        ("experimental.warp_perspective", [data, tilted], {}),
+        ("experimental.warp_perspective", [data], {"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]}),
+    ]
+    cases = []
+    for op, inputs, args in moves:
+        cases.append(Case(op, inputs, {**args, **fill}))
+        if "perspective" in op:
+            cases.append(Case(op, inputs, {**args, **fill, "border_mode": "replicate"}))
+    check(cases)
+
+
 def test_erased() -> None:
     """Regions that overlap or reach beyond the edges, with one fill or one per channel."""
     data = pictures([(40, 71, 3), (1, 1, 3), (53, 2, 3)])
