@@ -125,7 +125,7 @@ enum {
     HR_DEVICE_RUN = 8,            /* GATHER, ANY: adjacent outputs that a thread makes */
     HR_DEVICE_RUNS = 512,         /* GATHER, ANY: runs of a tile */
     HR_DEVICE_GATHER_WIDE = 64,   /* GATHER, others: columns of a tile; a multiple of 8 */
-    HR_DEVICE_GATHER_HIGH = 32,   /* and rows; a multiple of 4 */
+    HR_DEVICE_GATHER_HIGH = 64,   /* and rows; a multiple of 4 */
     HR_DEVICE_THREADS = 256,      /* threads per block */
     HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory per block, at most */
     HR_DEVICE_COLUMNS = 224,      /* FIXED: columns per tile and threads per block, at most */

@@ -133,6 +133,8 @@ static void run_gather(const hr_device_program *p, int tile, int threads)
                     made.find(t, threads);
                 for (int t = 0; t < threads; t++)
                     made.make(t, threads);
+                for (int t = 0; t < threads && made.has_rows(); t++)
+                    made.store_rows(t, threads);
             });
     });
 }

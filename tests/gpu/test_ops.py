@@ -233,6 +233,62 @@ def test_displaced(op: str, dtype: str) -> None:
     check(cases)
 
 
+def test_resampled_in_tiles() -> None:
+    """Signals of several tiles: rates whose outputs share weights after few outputs, after many, and never; samples that
+    fit into shared memory for a whole tile, for a part of one, and not at all."""
+    rng = np.random.default_rng(9)
+    waves = [rng.normal(0, 0.3, n).astype(np.float32) for n in (5000, 1, 700, 2049, 12000, 3)]
+    mono, stereo = Data(waves, "t"), Data([np.stack([w, w[::-1], w * 2], 1) for w in waves], "tc")
+    rates = [(16000, 44100), (44100, 16000), (1, 2), (3, 1), (48000, 44101), (1, 1), (1000, 31), (25, 24.3), (1, 40)]
+    cases = []
+    for source, target in rates:
+        args = {"in_rate": float(source), "out_rate": float(target)}
+        cases += [Case("audio_resample", [data], args) for data in (mono, stereo)]
+    cases.append(Case("audio_resample", [mono], {"scale": 2.7, "quality": 90.0}))
+    whole = Data([(w * 9000).astype(np.int16) for w in waves], "t")
+    cases.append(Case("audio_resample", [whole], {"scale": 2.75625, "quality": 0.0}))
+    check(cases)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "uint8", "int32"])
+def test_nonsilent_in_blocks(dtype: str) -> None:
+    """Signals whose ends several blocks look for; all of it loud, and none of it."""
+    rng = np.random.default_rng(10)
+    signals = []
+    for n, first, behind in ((70000, 30000, 50001), (9000, 0, 9000), (5000, 5000, 5000), (4097, 4096, 4097), (1, 0, 1)):
+        loud = np.zeros(n, np.float32)
+        loud[first:behind] = rng.normal(0, 30, behind - first)
+        signals.append(np.abs(loud).astype(dtype))
+    data = Data(signals, "")
+    args: list[dict[str, Any]] = [{}, {"window_length": 1}, {"window_length": 256, "cutoff_db": -5.0}]
+    args += [{"reference_power": 100.0, "cutoff_db": -10.0}, {"reset_interval": 512, "window_length": 512}]
+    check([Case("nonsilent_region", [data], more) for more in args])
+
+
+@pytest.mark.parametrize("interp", ["types.INTERP_NN", "types.INTERP_LINEAR"])
+def test_rgb_moved(interp: str) -> None:
+    """RGB images of bytes: threads make four pixels, from inside the image, at its ends, and outside."""
+    shapes = [(70, 131, 3), (9, 6, 3), (130, 64, 3), (2, 3, 3), (5, 201, 3), (1, 4, 3), (3, 1, 3), (40, 66, 3)]
+    data, fill = pictures(shapes), {"interp_type": interp, "fill_value": 77}
+    tilted = Data([np.array([[0.9, 0.2, 1.0], [-0.1, 1.1, 2.0], [1e-3, -2e-3, 1.0]], np.float32)] * len(shapes))
+    moves: list[tuple[str, list[Data], dict[str, Any]]] = [
+        ("warp_affine", [data], {"matrix": [0.9, -0.43, 9.0, 0.43, 0.9, -5.0]}),
+        ("warp_affine", [data], {"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "size": [75, 150]}),
+        ("rotate", [data], {"angle": 33.0}),
+        ("sphere", [data], {}),
+        ("water", [data], {}),
+        ("water", [data], {"ampl_x": 0.0, "ampl_y": 0.0}),
+        ("experimental.warp_perspective", [data, tilted], {}),
+        ("experimental.warp_perspective", [data], {"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]}),
+    ]
+    cases = []
+    for op, inputs, args in moves:
+        cases.append(Case(op, inputs, {**args, **fill}))
+        if "perspective" in op:
+            cases.append(Case(op, inputs, {**args, **fill, "border_mode": "replicate"}))
+    check(cases)
+
+
 def test_erased() -> None:
     """Regions that overlap or reach beyond the edges, with one fill or one per channel."""
     data = pictures([(40, 71, 3), (1, 1, 3), (53, 2, 3)])

@@ -27,6 +27,10 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS, 4)
             tile.find(threadIdx.x, blockDim.x);
             __syncthreads();
             tile.make(threadIdx.x, blockDim.x);
+            if (tile.has_rows()) {
+                __syncthreads();
+                tile.store_rows(threadIdx.x, blockDim.x);
+            }
         });
     }
 }

@@ -6,6 +6,7 @@
 #ifndef HR_CUDA_IMAGE_GATHER_CUH
 #define HR_CUDA_IMAGE_GATHER_CUH
 
+#include "cuda/image/rgb.cuh"
 #include "cuda/image/tile.cuh"
 
 // What all pixels of an image have in common.
@@ -143,6 +144,7 @@ template <int C, int STORE> struct GatherTile {
     int64_t line;      // bytes of it from row to row
     bool nearest, has_fill;
     float fill;
+    float inside_x, inside_y; // what positions inside are below
 
     HR_MEMBER GatherTile(const hr_device_program *program, const position &at,
                          GatherPositions *shared, const uint32_t *shared_points)
@@ -160,6 +162,8 @@ template <int C, int STORE> struct GatherTile {
         nearest = g->nearest;
         has_fill = g->has_fill;
         fill = g->fill;
+        inside_x = fminf((float)width - 0.5f, HR_GATHER_FAR);
+        inside_y = fminf((float)height - 1.5f, HR_GATHER_FAR);
     }
 
     // The positions of a row along an axis. They are summed up anew at most once.
@@ -207,48 +211,33 @@ template <int C, int STORE> struct GatherTile {
         return upper + (lower - upper) * part_y;
     }
 
-    // The bytes of a pixel of three channels and of the next one, in two words.
-    HR_MEMBER static void load_two(uint32_t *words, const uint8_t *at)
+    // Whether a pixel of three channels is between four that are neither in the first row nor in
+    // the last one, so that the words around them are in the image.
+    HR_MEMBER bool is_inside(float at_x, float at_y) const
     {
-        int shift = (int)((uintptr_t)at & 3);
-        const uint32_t *from = (const uint32_t *)(at - shift);
-        uint32_t middle = load_word(from + 1);
-        words[0] = shifted_word(load_word(from), middle, shift * 8);
-        words[1] = shifted_word(middle, shift == 3 ? load_word(from + 2) : 0, shift * 8);
+        return at_x >= 0.5f && at_x < inside_x && at_y >= 1.5f && at_y < inside_y;
     }
 
-    // Whether the words around a pixel of three bytes and the next one are in the image, which
-    // ends `below` rows below the pixel or later.
-    HR_MEMBER bool is_roomy(int64_t offset, int below) const
+    HR_MEMBER void pixel_inside(uint32_t *v, float at_x, float at_y) const
     {
-        int64_t end = (height - 1 - below) * line + (int64_t)width * 3;
-        return offset >= 3 && offset + 12 <= end;
-    }
-
-    // Of four pixels inside the image.
-    HR_MEMBER void blend_words(uint32_t *v, const uint8_t *at, float part_x, float part_y) const
-    {
-        uint32_t upper[2], lower[2];
-        load_two(upper, at);
-        load_two(lower, at + line);
-        channels_of(v, [&](int k) {
-            return blend(float_at(upper, k), float_at(upper, k + 3), float_at(lower, k),
-                         float_at(lower, k + 3), part_x, part_y);
-        });
+        float part_x, part_y, mean[3];
+        const int x = rgb_whole(at_x - 0.5f, &part_x), y = rgb_whole(at_y - 0.5f, &part_y);
+        rgb_between(mean, frame.to.src + y * line + 3 * x, line, part_x, part_y);
+        HR_UNROLL
+        for (int c = 0; c < 3; c++)
+            v[c] = rgb_rounded(mean[c]) & 255;
     }
 
     HR_MEMBER void pixel(uint32_t *v, int row, int column) const
     {
-        GatherAxis x(positions->at[0][row][column], width, false);
-        GatherAxis y(positions->at[1][row][column], height, false);
+        const float at_x = positions->at[0][row][column], at_y = positions->at[1][row][column];
+        if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
+            if (is_inside(at_x, at_y))
+                return pixel_inside(v, at_x, at_y);
+        GatherAxis x(at_x, width, false), y(at_y, height, false);
         bool at_edge = has_fill && (x.outside | y.outside);
         int64_t offset = y.first * line + x.first * frame.step[0];
         const uint8_t *a = frame.to.src + offset;
-        if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
-            if (!at_edge && x.second && y.second && is_roomy(offset, 1)) {
-                blend_words(v, a, x.part, y.part);
-                return;
-            }
         const uint8_t *b = a + (x.second ? frame.step[0] : 0);
         const uint8_t *c = a + (y.second ? line : 0), *d = c + (b - a);
         if (!at_edge) {
@@ -282,11 +271,8 @@ template <int C, int STORE> struct GatherTile {
             return;
         }
         if constexpr (C == 3 && STORE != HR_DEVICE_STORE_POINTS)
-            if (is_roomy(offset, 0)) {
-                int shift = (int)((uintptr_t)at & 3);
-                const uint32_t *from = (const uint32_t *)(at - shift);
-                uint32_t word = load_word(from), next = shift > 1 ? load_word(from + 1) : 0;
-                word = shifted_word(word, next, shift * 8);
+            if (offset >= 3 && offset + 8 <= (height - 1) * line + (int64_t)width * 3) {
+                const uint32_t word = rgb_load(at);
                 HR_UNROLL
                 for (int c = 0; c < 3; c++)
                     v[c] = word >> 8 * c & 255;
@@ -315,6 +301,7 @@ template <int C, int STORE> struct GatherTile {
     {
         const Store store(p, frame.to.plane);
         const Points<Store::WIDE> steps(p, points);
+        const bool in_rows = has_rows();
         int size = value_size(p->dtype);
         int64_t next_y = (p->mirror_y ? -p->dst_y : p->dst_y) * size;
         int64_t next_x = (p->mirror_x ? -p->dst_x : p->dst_x) * size;
@@ -333,10 +320,42 @@ template <int C, int STORE> struct GatherTile {
                 int i = first + k * threads, row = row_of(i), column = column_of(i);
                 if (row >= rows || column >= columns)
                     continue;
+                if (in_rows) {
+                    const uint32_t *bytes = v[k][0];
+                    positions->at[0][row][column] =
+                        bits_as_f32(bytes[0] | bytes[1 % C] << 8 | bytes[2 % C] << 16);
+                    continue;
+                }
                 if constexpr (has_points(STORE))
                     steps.template apply<1>(v[k]);
                 store.write_pixel(dst + row * next_y + column * next_x, v[k][0]);
             }
+        }
+    }
+
+    // Whether rows of the output are bytes one after the other. Then, pixels take the places of
+    // their positions, and are stored as words after the tile is complete.
+    HR_MEMBER bool has_rows() const
+    {
+        return C == 3 && STORE == HR_DEVICE_STORE_U8 && p->dst_c == 1 && p->dst_x == 3 &&
+               p->dst_channels == 3 && !p->mirror_x;
+    }
+
+    HR_MEMBER void store_rows(int thread, int threads) const
+    {
+        const int fours = HR_DIVIDE_UP(columns, 4);
+        const int64_t next = p->mirror_y ? -p->dst_y : p->dst_y;
+        uint8_t *dst = frame.to.dst + view_offset(p, y0, x0);
+        for (int i = thread; i < rows * (HR_DEVICE_GATHER_WIDE / 4); i += threads) {
+            const int row = i / (HR_DEVICE_GATHER_WIDE / 4), four = i % (HR_DEVICE_GATHER_WIDE / 4);
+            if (four >= fours)
+                continue;
+            const float *pixels = &positions->at[0][row][4 * four];
+            uint32_t v[12];
+            HR_UNROLL
+            for (int k = 0; k < 12; k++)
+                v[k] = bits_of_f32(pixels[k / 3]) >> k % 3 * 8;
+            rgb_store_four(dst + row * next + 12 * four, v, columns - 4 * four);
         }
     }
 

@@ -145,6 +145,25 @@ HR_SHARED uint32_t byte_of_float(float v)
 #endif
 }
 
+// Loads from global memory that is read-only during the launch.
+HR_SHARED uint32_t load_byte(const uint8_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
+HR_SHARED uint32_t load_word(const uint32_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
 // Bytes from `shift` bits on of two words that follow one another.
 HR_SHARED uint32_t shifted_word(uint32_t low, uint32_t high, int shift)
 {

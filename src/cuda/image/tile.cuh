@@ -80,25 +80,6 @@ HR_SHARED int64_t divide(int64_t a, int b, int *rest)
     return a / b;
 }
 
-// Loads from global memory that is read-only during the launch.
-HR_SHARED uint32_t load_byte(const uint8_t *at)
-{
-#if defined(__CUDA_ARCH__)
-    return __ldg(at);
-#else
-    return *at;
-#endif
-}
-
-HR_SHARED uint32_t load_word(const uint32_t *at)
-{
-#if defined(__CUDA_ARCH__)
-    return __ldg(at);
-#else
-    return *at;
-#endif
-}
-
 HR_SHARED uint4 load_quad(const uint4 *at)
 {
 #if defined(__CUDA_ARCH__)

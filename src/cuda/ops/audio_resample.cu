@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// audio_resample: a block of threads makes BLOCKS blocks of outputs. Positions are added up within
-// a block, so one thread of each finds them all; then every thread sums up outputs. The weights and
-// the samples that a block of outputs needs are in shared memory, if they fit.
+// audio_resample: a block of threads makes a tile of outputs. Positions are added up from every
+// HR_SINC_BLOCK-th output on, so one thread of each such block finds them all; then a thread sums
+// up outputs. The weights and the samples of a tile are in shared memory, if they fit. Reading
+// these takes longest, so a thread makes four outputs that are a period apart: they are equally far
+// from a sample, or nearly, so that they have the same row of weights.
 #include "ops/audio/audio_resample.h"
 #include "core/dtype.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "kernels/sinc.h"
 
+#include <cmath>
+
 namespace
 {
 
-constexpr int BLOCKS = 8;
+constexpr int TILE = 8 * HR_SINC_BLOCK; // outputs, at most
+constexpr int BLOCKS = TILE / HR_SINC_BLOCK + 1;
 constexpr int TAPS = 64;   // of weights in shared memory, at most
-constexpr int ROOM = 2048; // samples
-static_assert(op::THREADS == HR_SINC_BLOCK, "a thread makes one output of each block");
+constexpr int ROOM = 4096; // samples
+constexpr int TOGETHER = 4;
 
 struct record {
     audio_resampling how;
@@ -23,8 +28,8 @@ struct record {
     const char *src;
     char *dst;
     int64_t frames, count, channels; // of the input; of the output
-    int32_t from, to, tiles;
-    bool fits; // into shared memory
+    int32_t from, to, tiles, tile;   // tile: outputs of one
+    int32_t period;                  // 0: does not fit into shared memory
 
     // Odd steps from row to row: threads with different rows use different banks.
     struct Shared {
@@ -35,12 +40,18 @@ struct record {
 
     HR_DEVICE int phases() const
     {
-        return fits ? 1 + 2 * BLOCKS : 2;
+        return period > 0 ? 3 : 2;
     }
 
-    HR_DEVICE double begin_of(int tile, int block) const
+    HR_DEVICE int64_t first_of(int number) const
     {
-        return (double)(((int64_t)tile * BLOCKS + block) * HR_SINC_BLOCK) * how.step;
+        return (int64_t)number * tile;
+    }
+
+    // Where a block of outputs begins, counted from that of the tile's first output.
+    HR_DEVICE double begin_of(int number, int64_t block) const
+    {
+        return (double)((first_of(number) / HR_SINC_BLOCK + block) * HR_SINC_BLOCK) * how.step;
     }
 
     HR_DEVICE void add_up(float *at, double begin) const
@@ -92,81 +103,133 @@ struct record {
         value_store(dst + i * value_size(to), value_size(to), value_of_float(v, to));
     }
 
-    // The first output of a block.
-    HR_DEVICE int64_t first_of(int tile, int block) const
+    HR_DEVICE hr_sinc_place place_of(const Shared *s, int number, int64_t output) const
     {
-        return ((int64_t)tile * BLOCKS + block) * HR_SINC_BLOCK;
+        const int64_t n = output - first_of(number) / HR_SINC_BLOCK * HR_SINC_BLOCK;
+        const int64_t block = n / HR_SINC_BLOCK;
+        return hr_sinc_place_of(floor(begin_of(number, block)), s->at[block][n % HR_SINC_BLOCK],
+                                frames);
     }
 
-    HR_DEVICE hr_sinc_place place_of(const Shared *s, int tile, int block, int thread) const
+    // Of all outputs.
+    HR_DEVICE void load_samples(Shared *s, int number, int thread) const
     {
-        return hr_sinc_place_of(floor(begin_of(tile, block)), s->at[block][thread], frames);
+        const int64_t last = HR_MIN(first_of(number) + tile, count) - 1;
+        const int64_t first = place_of(s, number, first_of(number)).from;
+        const int64_t behind = place_of(s, number, last).from + sinc.stride;
+        for (int32_t i = thread; i < (int32_t)((behind - first) * channels); i += op::THREADS)
+            s->samples[i] = load((first - sinc.lobes) * channels + i);
     }
 
-    // The samples for all outputs of a block.
-    HR_DEVICE void load_samples(Shared *s, int tile, int block, int thread) const
+    // `first`: the first sample in shared memory.
+    HR_DEVICE void make_one(const Shared *s, int number, int64_t n, int64_t first) const
     {
-        const int64_t first = place_of(s, tile, block, 0).from - sinc.lobes;
-        const int64_t last = place_of(s, tile, block, HR_SINC_BLOCK - 1).from - sinc.lobes;
-        const int32_t end = (int32_t)((last - first + sinc.stride) * channels);
-        if (first_of(tile, block) < count)
-            for (int32_t i = thread; i < end; i += op::THREADS)
-                s->samples[i] = load(first * channels + i);
-    }
-
-    HR_DEVICE void make_outputs(const Shared *s, int tile, int block, int thread) const
-    {
-        const int64_t n = first_of(tile, block) + thread;
-        if (n >= count)
-            return;
-        const hr_sinc_place p = place_of(s, tile, block, thread);
-        const int64_t first = place_of(s, tile, block, 0).from;
+        const hr_sinc_place p = place_of(s, number, n);
         const float *row = s->phases + p.row * (sinc.stride + 1);
         const float *steps = s->steps + p.row * (sinc.stride + 1);
         const int32_t step = (int32_t)channels;
         const float *at = s->samples + (int32_t)(p.from - first) * step;
-        if (step == 1) {
-            store(n, output(row, steps, p.part, [=](int32_t j) { return at[j]; }));
-            return;
-        }
         for (int32_t c = 0; c < step; c++, at++)
             store(n * step + c,
                   output(row, steps, p.part, [=](int32_t j) { return at[j * step]; }));
     }
 
-    // With weights and samples from device memory.
-    HR_DEVICE void make_far(const Shared *s, int tile, int block, int thread) const
+    // Four outputs of one channel with the same row of weights; false: they have not.
+    HR_DEVICE bool make_together(const Shared *s, int number, int64_t n, int64_t first) const
     {
-        const int64_t n = first_of(tile, block) + thread;
-        if (n >= count)
-            return;
-        const hr_sinc_place p = place_of(s, tile, block, thread);
-        const float *row = sinc.phases + p.row * sinc.stride;
-        const float *steps = sinc.steps + p.row * sinc.stride;
-        const int64_t first = p.from - sinc.lobes;
-        for (int64_t c = 0; c < channels; c++)
-            store(n * channels + c, output(row, steps, p.part, [&](int32_t j) {
-                      return load((first + j) * channels + c);
-                  }));
+        hr_sinc_place p[TOGETHER];
+        const float *at[TOGETHER];
+        float sum[TOGETHER][HR_SINC_LANES] = {};
+        bool same = channels == 1;
+        HR_UNROLL
+        for (int k = 0; k < TOGETHER; k++) {
+            p[k] = place_of(s, number, n + k * period);
+            at[k] = s->samples + (int32_t)(p[k].from - first);
+            same = same && p[k].row == p[0].row;
+        }
+        if (!same)
+            return false;
+        const float *row = s->phases + p[0].row * (sinc.stride + 1);
+        const float *steps = s->steps + p[0].row * (sinc.stride + 1);
+        for (int32_t j = 0; j < sinc.stride; j += HR_SINC_LANES) {
+            HR_UNROLL
+            for (int lane = 0; lane < HR_SINC_LANES; lane++) {
+                const float weight = row[j + lane], more = steps[j + lane];
+                HR_UNROLL
+                for (int k = 0; k < TOGETHER; k++)
+                    sum[k][lane] += at[k][j + lane] * (weight + p[k].part * more);
+            }
+        }
+        HR_UNROLL
+        for (int k = 0; k < TOGETHER; k++)
+            store(n + k * period, hr_sinc_sum(sum[k]));
+        return true;
     }
 
-    HR_DEVICE void phase(int k, int tile, Shared *s, int thread) const
+    HR_DEVICE void make_outputs(const Shared *s, int number, int thread) const
+    {
+        const int64_t first = place_of(s, number, first_of(number)).from;
+        for (int i = thread; i < tile / TOGETHER; i += op::THREADS) {
+            const int64_t n = first_of(number) + i / period * (TOGETHER * period) + i % period;
+            if (n + (TOGETHER - 1) * period < count && make_together(s, number, n, first))
+                continue;
+            HR_UNROLL_NOT
+            for (int k = 0; k < TOGETHER; k++)
+                if (n + k * period < count)
+                    make_one(s, number, n + k * period, first);
+        }
+    }
+
+    // With weights and samples from device memory.
+    HR_DEVICE void make_far(const Shared *s, int number, int thread) const
+    {
+        const int64_t end = HR_MIN(first_of(number) + tile, count);
+        for (int64_t n = first_of(number) + thread; n < end; n += op::THREADS) {
+            const hr_sinc_place p = place_of(s, number, n);
+            const float *row = sinc.phases + p.row * sinc.stride;
+            const float *steps = sinc.steps + p.row * sinc.stride;
+            const int64_t first = p.from - sinc.lobes;
+            for (int64_t c = 0; c < channels; c++)
+                store(n * channels + c, output(row, steps, p.part, [&](int32_t j) {
+                          return load((first + j) * channels + c);
+                      }));
+        }
+    }
+
+    HR_DEVICE void phase(int k, int number, Shared *s, int thread) const
     {
         if (k == 0) {
             if (thread < BLOCKS)
-                add_up(s->at[thread], begin_of(tile, thread));
-            else if (fits && thread >= 32)
+                add_up(s->at[thread], begin_of(number, thread));
+            else if (period > 0 && thread >= 32)
                 load_tables(s, thread);
-        } else if (!fits) {
-            for (int block = 0; block < BLOCKS; block++)
-                make_far(s, tile, block, thread);
-        } else if (k % 2 == 1) {
-            load_samples(s, tile, k / 2, thread);
+        } else if (period == 0) {
+            make_far(s, number, thread);
+        } else if (k == 1) {
+            load_samples(s, number, thread);
         } else {
-            make_outputs(s, tile, k / 2 - 1, thread);
+            make_outputs(s, number, thread);
         }
     }
 };
+
+// The number of outputs, at most `most`, after which they are as far from a sample as before, or
+// nearly: denominators of the continued fraction of `step`.
+int32_t period_of(double step, int64_t most)
+{
+    int64_t period = 1, before = 0;
+    double rest = step - floor(step);
+    while (fabs((double)period * step - floor((double)period * step + 0.5)) > 1e-6) {
+        const double inverse = 1.0 / rest, whole = floor(inverse);
+        if (whole * (double)period + (double)before > (double)most)
+            break;
+        const int64_t next = (int64_t)whole * period + before;
+        before = period;
+        period = next;
+        rest = inverse - whole;
+    }
+    return (int32_t)period;
+}
 
 void make(record *r, const hr_op_call *c, const hr_sinc_filter &sinc)
 {
@@ -181,9 +244,16 @@ void make(record *r, const hr_op_call *c, const hr_sinc_filter &sinc)
     r->channels = in->ndim == 2 ? in->extent[1] : 1;
     r->from = hr_dtype_number(c->in[0].dtype);
     r->to = hr_dtype_number(c->out[0].dtype);
-    double window = (HR_SINC_BLOCK + 1) * r->how.step + sinc.stride + 8; // rounded up generously
-    r->fits = sinc.stride <= TAPS && window * (double)r->channels <= ROOM;
-    r->tiles = (int32_t)(r->channels ? HR_DIVIDE_UP(r->count, BLOCKS * HR_SINC_BLOCK) : 0);
+    r->tile = TILE;
+    // of outputs whose samples fit into shared memory; rounded up generously
+    const double more = r->how.step + sinc.stride + 8;
+    const double samples = ROOM / (double)HR_MAX(r->channels, 1) - more;
+    const int64_t most = (int64_t)fmax(fmin(samples / r->how.step, TILE), 0) / TOGETHER;
+    if (sinc.stride <= TAPS && most >= HR_SINC_BLOCK / TOGETHER) {
+        r->period = period_of(r->how.step, most);
+        r->tile = (int32_t)(most / r->period) * r->period * TOGETHER;
+    }
+    r->tiles = (int32_t)(r->channels ? HR_DIVIDE_UP(r->count, r->tile) : 0);
 }
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)

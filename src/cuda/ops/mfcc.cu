@@ -26,6 +26,7 @@ struct record {
         HR_UNROLL
         for (int j = 0; j < TOGETHER; j++)
             sum[j] = j < used ? row[j] * from[0] : 0.0f;
+        HR_UNROLL_FOUR
         for (int n = 1; n < m.size; n++) {
             const float v = from[n * m.columns];
             row += m.count;
@@ -54,7 +55,9 @@ hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    return op::run<record>(l, calls, n, staging, make, error);
+    hr_staged records;
+    HR_TRY(op::stage<record>(calls, n, staging, make, &records, error));
+    return op::launch<record, 1>(l, records, n, error);
 }
 
 } // namespace

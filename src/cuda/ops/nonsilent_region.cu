@@ -18,6 +18,7 @@ constexpr int CHAINS = 4;       // intervals of a block: one per scheduler of a 
 constexpr int CHUNK = 256;      // elements of an interval that are in shared memory at a time
 constexpr int AHEAD = 16;       // of them in registers
 constexpr int64_t TILES_MAX = 4096;
+constexpr int ENDS = 16; // means of a thread that looks for the ends, which it loads together
 constexpr int WARP = 32;
 constexpr int JOINS = op::THREADS / WARP; // threads that join the results of a block
 
@@ -26,6 +27,7 @@ struct found {
     uint32_t largest; // order_of() it
     int32_t nan;      // the first mean is NaN
     int32_t first, behind;
+    uint32_t done; // blocks that have looked for the ends
 };
 
 // The bits of a float as a number with the same order; `value_of_order` reverses it.
@@ -45,7 +47,6 @@ struct signal {
     float *means;
     found *at;
     int32_t *begin, *length;
-    int64_t count;         // threads that finish: 1
     int32_t tiles, chunks; // blocks; chunks of an interval with the window before it
     int64_t n, window, interval, intervals;
     int32_t dtype;
@@ -85,25 +86,43 @@ HR_DEVICE int64_t plus(int64_t sum, uint32_t next, uint32_t before)
     return sum + ((int64_t)next - (int64_t)before);
 }
 
-template <typename Sum> HR_DEVICE Sum add_up(chain *c, int buffer, Sum sum, float factor)
-{
-    ahead now;
-    now.load(c, buffer, 0);
-    HR_UNROLL_NOT
-    for (int i = 0; i < CHUNK; i += AHEAD) {
-        ahead later = now;
-        if (i + AHEAD < CHUNK)
-            later.load(c, buffer, i + AHEAD);
-        alignas(16) uint32_t mean[AHEAD];
+// The means of AHEAD elements.
+struct means_ahead {
+    alignas(16) uint32_t of[AHEAD];
+
+    template <typename Sum> HR_DEVICE Sum add(const ahead &from, Sum sum, float factor)
+    {
         HR_UNROLL
         for (int k = 0; k < AHEAD; k++) {
-            sum = plus(sum, now.next[k], now.before[k]);
-            mean[k] = bits_of_f32((float)sum * factor);
+            sum = plus(sum, from.next[k], from.before[k]);
+            of[k] = bits_of_f32((float)sum * factor);
         }
+        return sum;
+    }
+
+    HR_DEVICE void store(chain *c, int buffer, int at) const
+    {
         HR_UNROLL
         for (int k = 0; k < AHEAD; k += 4)
-            *(uint4 *)(c->mean[buffer] + i + k) = *(const uint4 *)(mean + k);
-        now = later;
+            *(uint4 *)(c->mean[buffer] + at + k) = *(const uint4 *)(of + k);
+    }
+};
+
+// Two sets of registers take turns, and what is next is loaded before means are stored: with one
+// set, or in another order, the compiler would load after the additions.
+template <typename Sum> HR_DEVICE Sum add_up(chain *c, int buffer, Sum sum, float factor)
+{
+    ahead first, second;
+    means_ahead means;
+    first.load(c, buffer, 0);
+    HR_UNROLL_NOT
+    for (int i = 0; i < CHUNK; i += 2 * AHEAD) {
+        second.load(c, buffer, i + AHEAD);
+        sum = means.add(first, sum, factor);
+        first.load(c, buffer, HR_MIN(i + 2 * AHEAD, CHUNK - AHEAD));
+        means.store(c, buffer, i);
+        sum = means.add(second, sum, factor);
+        means.store(c, buffer, i + AHEAD);
     }
     return sum;
 }
@@ -230,7 +249,7 @@ struct find_ends : signal {
 
     HR_DEVICE static constexpr int phases()
     {
-        return 2;
+        return 3;
     }
 
     HR_DEVICE float limit() const
@@ -240,36 +259,56 @@ struct find_ends : signal {
         return at->nan ? (float)mathx_quiet_nan() : value_of_order(at->largest) * cut;
     }
 
+    HR_DEVICE void find(int tile, Shared *shared, int thread) const
+    {
+        const float lowest = limit(), *from = means;
+        const int64_t start = (int64_t)tile * (op::THREADS * ENDS) + thread;
+        int32_t first = (int32_t)n, behind = 0;
+        bool is_loud[ENDS];
+        HR_UNROLL
+        for (int k = 0; k < ENDS; k++) {
+            const int64_t i = start + k * op::THREADS;
+            is_loud[k] = i < n && from[i] >= lowest;
+        }
+        HR_UNROLL
+        for (int k = 0; k < ENDS; k++)
+            if (is_loud[k]) {
+                first = HR_MIN(first, (int32_t)start + k * op::THREADS);
+                behind = (int32_t)start + k * op::THREADS + 1;
+            }
+        shared->first[thread] = first;
+        shared->behind[thread] = behind;
+    }
+
+    // What other blocks have found is seen by the one that is done last.
+    HR_DEVICE void finish() const
+    {
+        op::fence();
+        if (op::take_from(&at->done, 1) + 1 != (uint32_t)tiles)
+            return;
+        op::fence();
+        const volatile found *all = at;
+        const int32_t behind = all->behind, before = all->first - (int32_t)(window - 1);
+        *begin = behind > 0 ? HR_MAX(before, 0) : 0;
+        *length = behind > 0 ? behind - HR_MAX(before, 0) : 0;
+    }
+
     HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
     {
-        int32_t first = (int32_t)n, behind = 0;
         if (k == 0) {
-            const float lowest = limit();
-            HR_UNROLL_FOUR
-            for (int64_t i = tile * op::THREADS + thread; i < n; i += tiles * op::THREADS)
-                if (means[i] >= lowest) {
-                    first = HR_MIN(first, (int32_t)i);
-                    behind = (int32_t)i + 1;
-                }
-            shared->first[thread] = first;
-            shared->behind[thread] = behind;
-        } else if (thread < JOINS) {
+            find(tile, shared, thread);
+        } else if (k == 1 && thread < JOINS) {
+            int32_t first = (int32_t)n, behind = 0;
             for (int i = thread; i < op::THREADS; i += JOINS) {
                 first = HR_MIN(first, shared->first[i]);
                 behind = HR_MAX(behind, shared->behind[i]);
             }
             op::lower_to(&at->first, first);
             op::raise_to(&at->behind, behind);
+            op::fence();
+        } else if (k == 2 && thread == 0) {
+            finish();
         }
-    }
-};
-
-struct finish : signal {
-    HR_DEVICE void element(int64_t) const
-    {
-        int64_t first = HR_MAX((int64_t)at->first - (window - 1), 0);
-        *begin = at->behind > 0 ? (int32_t)first : 0;
-        *length = at->behind > 0 ? (int32_t)(at->behind - first) : 0;
     }
 };
 
@@ -281,7 +320,6 @@ void make(signal *s, const hr_op_call *c)
     s->src = (const char *)c->in[0].data;
     s->begin = (int32_t *)c->out[0].data;
     s->length = (int32_t *)c->out[1].data;
-    s->count = 1;
     s->n = c->in[0].shape.extent[0];
     s->window = HR_MIN(a->window_length, s->n);
     s->dtype = hr_dtype_number(c->in[0].dtype);
@@ -298,11 +336,12 @@ void make(signal *s, const hr_op_call *c)
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    hr_staged records, all;
+    hr_staged records, ends, all;
     size_t means = 0;
     void *room;
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(found), &all, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(signal), &records, error));
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(signal), &ends, error));
     signal *s = (signal *)records.host;
     for (int32_t i = 0; i < n; i++) {
         make(&s[i], &calls[i]);
@@ -313,13 +352,15 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     for (int32_t i = 0; i < n; i++) {
         s[i].means = at;
         s[i].at = (found *)all.device + i;
-        ((found *)all.host)[i] = {order_of(-(float)mathx_infinity()), 0, (int32_t)s[i].n, 0};
+        ((found *)all.host)[i] = {order_of(-(float)mathx_infinity()), 0, (int32_t)s[i].n, 0, 0};
         at += s[i].n;
+        ((signal *)ends.host)[i] = s[i];
+        ((signal *)ends.host)[i].tiles =
+            (int32_t)HR_MAX(HR_DIVIDE_UP(s[i].n, op::THREADS * ENDS), 1);
     }
     HR_TRY(staging->flush(staging, error));
     HR_TRY(op::launch_blocks<find_means>(l, records, n, error));
-    HR_TRY(op::launch_blocks<find_ends>(l, records, n, error));
-    return op::launch<finish>(l, records, n, error);
+    return op::launch_blocks<find_ends>(l, ends, n, error);
 }
 
 } // namespace

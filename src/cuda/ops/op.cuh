@@ -197,6 +197,14 @@ template <typename T> HR_DEVICE static inline void lower_to(T *least, T v)
 #endif
 }
 
+// What the thread has written is seen by threads that see what it writes afterwards.
+HR_DEVICE static inline void fence()
+{
+#if defined(__CUDACC__)
+    __threadfence();
+#endif
+}
+
 // Stages the records of all calls. `make(record, call, staging, error)` fills a sample's record.
 template <typename Record, typename Make>
 hr_status stage(hr_op_call *calls, int32_t n, hr_staging *staging, Make make, hr_staged *records,

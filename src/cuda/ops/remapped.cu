@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// remap and warp_perspective: one thread per pixel.
+// remap and warp_perspective: one thread per pixel, or, of RGB images of bytes interpolated from
+// four neighbours, per four pixels.
 #include "cuda/image/value.cuh"
-#include "cuda/ops/op.cuh"
+#include "cuda/ops/fours.cuh"
 #include "ops/image/remapped.h"
 
 namespace
@@ -13,7 +14,7 @@ struct remapped_record {
     const void *src;
     const float *map_x, *map_y;
     void *dst;
-    int64_t count, plane; // pixels of the output, and bytes of an image of the input
+    int64_t count, plane; // threads, and bytes of an image of the input
 
     HR_DEVICE void position(int64_t frame, int64_t x, int64_t y, float *at_x, float *at_y) const
     {
@@ -52,15 +53,20 @@ struct remapped_record {
             make<DTYPE, 4>(r, i, x, y);
     }
 
+    HR_DEVICE int64_t frame_of(int64_t image) const
+    {
+        op::digit(&image, m.planes);
+        return image;
+    }
+
     HR_DEVICE void element(int64_t i) const
     {
         hr_remap r = m.image;
-        int64_t at = i, x = op::digit(&at, m.out[0]), y = op::digit(&at, m.out[1]), frame = at;
+        int64_t image = i, x = op::digit(&image, m.out[0]), y = op::digit(&image, m.out[1]);
         float at_x, at_y;
 
-        op::digit(&frame, m.planes);
-        position(frame, x, y, &at_x, &at_y);
-        r.src = (const char *)src + at * plane;
+        position(frame_of(image), x, y, &at_x, &at_y);
+        r.src = (const char *)src + image * plane;
         if (r.dtype == HR_DTYPE_UINT8)
             make_as<HR_DTYPE_UINT8>(&r, i, at_x, at_y);
         else
@@ -68,15 +74,70 @@ struct remapped_record {
     }
 };
 
+// RGB images of bytes, interpolated from four neighbours.
+struct rgb_record : remapped_record {
+    HR_DEVICE void slow(const op::four &to, int64_t first, const uint8_t *from) const
+    {
+        hr_remap r = m.image;
+        r.src = from;
+        HR_UNROLL_NOT
+        for (int k = 0; k < to.pixels; k++) {
+            float at_x, at_y;
+            position(frame_of(to.image), to.x + k, to.y, &at_x, &at_y);
+            make<HR_DTYPE_UINT8, 2>(&r, first + k, at_x, at_y);
+        }
+    }
+
+    // If all pixels are from inside, without a look at the border and at the ends of memory.
+    HR_DEVICE void element(int64_t i) const
+    {
+        const int64_t width = m.out[0], line = 3 * m.image.in[0];
+        const op::four to = op::four_at(i, width, m.out[1]);
+        if (to.pixels < 1)
+            return;
+        const int64_t first = (to.image * m.out[1] + to.y) * width + to.x;
+        const int64_t frame = frame_of(to.image);
+        const float last_x = (float)(m.image.in[0] - 1), last_y = (float)(m.image.in[1] - 2);
+        const uint8_t *from = (const uint8_t *)src + to.image * plane;
+        float x[4], y[4];
+        bool inside = true;
+        HR_UNROLL
+        for (int k = 0; k < 4; k++) {
+            position(frame, HR_MIN(to.x + k, width - 1), to.y, &x[k], &y[k]);
+            inside = inside && x[k] >= 0.0f && x[k] < last_x && y[k] >= 1.0f && y[k] < last_y;
+        }
+        if (!inside)
+            return slow(to, first, from);
+        uint32_t v[12];
+        HR_UNROLL
+        for (int k = 0; k < 4; k++) {
+            float part_x, part_y, mean[3];
+            const int32_t column = rgb_whole(x[k], &part_x), row = rgb_whole(y[k], &part_y);
+            rgb_between(mean, from + row * line + 3 * column, line, part_x, part_y);
+            HR_UNROLL
+            for (int c = 0; c < 3; c++) // as remap_round
+                v[3 * k + c] = bits_of_f32(mean[c] + 12582912.0f);
+        }
+        rgb_store_four((uint8_t *)dst + 3 * first, v, to.pixels);
+    }
+};
+
+template <bool RGB>
 hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_staging *staging,
                         hr_error *error)
 {
+    const hr_remapped *m = (const hr_remapped *)c->memo;
+    const bool is_rgb = m->image.dtype == HR_DTYPE_UINT8 && m->image.channels == 3 &&
+                        m->image.step[0] == 3 && m->image.taps == 2;
     *r = {};
-    r->m = *(const hr_remapped *)c->memo;
+    if (is_rgb != RGB || op::count(&c->out[0]) == 0)
+        return HR_STATUS_OK;
+    r->m = *m;
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
-    r->count = op::count(&c->out[0]) / HR_MAX(r->m.image.channels, 1);
-    r->plane = r->m.image.in[1] * r->m.image.step[1] * value_size(c->in[0].dtype);
+    r->count = RGB ? op::fours(m->frames * m->planes, m->out[0], m->out[1])
+                   : op::count(&c->out[0]) / m->image.channels;
+    r->plane = m->image.in[1] * m->image.step[1] * value_size(c->in[0].dtype);
     HR_TRY(op::stage_list(&r->m.image.fill, r->m.image.channels, staging, error));
     if (r->m.matrix)
         return op::stage_list(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
@@ -88,7 +149,11 @@ hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_staging *sta
 hr_status remapped_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
                        hr_error *error)
 {
-    return op::run<remapped_record, 4>(l, calls, n, staging, remapped_make, error);
+    hr_staged rgb, others;
+    HR_TRY(op::stage<rgb_record>(calls, n, staging, remapped_make<true>, &rgb, error));
+    HR_TRY(op::stage<remapped_record>(calls, n, staging, remapped_make<false>, &others, error));
+    HR_TRY((op::launch<rgb_record, 1, 4>(l, rgb, n, error)));
+    return op::launch<remapped_record, op::EACH, 4>(l, others, n, error);
 }
 
 } // namespace
