@@ -9,6 +9,7 @@ rest with gaps, which `Batch.filled` closes.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data._utils.collate import (
     collate,
+    collate_tensor_fn,
     default_collate,
     default_collate_fn_map,
 )
@@ -162,6 +164,14 @@ def _stacked(images: list[Any]) -> Any:
     return torch.stack(images) if len(kinds) == 1 and None not in kinds else images
 
 
+class _Unlike(Exception):
+    """Some samples have a tensor where others wait for an image."""
+
+
+# A dictionary's order says which rule is taken.
+_OTHER_RULES = {k: v for k, v in default_collate_fn_map.items() if k is not torch.Tensor}
+
+
 class Collate:
     """Makes a `Batch` of samples. `default`: collates them as PyTorch does; otherwise lists them."""
 
@@ -172,14 +182,23 @@ class Collate:
         images: list[Pending] = []
 
         def gather(found: list[Pending], *, collate_fn_map: Any = None) -> Gap:
+            if any(type(image) is not Pending for image in found):
+                raise _Unlike
             images.extend(found)
             return Gap(len(images) - len(found), len(found))
+
+        def tensors(found: list[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
+            if any(type(tensor) is Pending for tensor in found):
+                raise _Unlike
+            return collate_tensor_fn(found, collate_fn_map=collate_fn_map)
 
         def number(image: Pending) -> Gap:
             images.append(image)
             return Gap(len(images) - 1)
 
         if self._default and len({len(pending(sample)) for sample in samples}) == 1:
-            collated = collate(samples, collate_fn_map={Pending: gather, **default_collate_fn_map})
-            return Batch(images, collated)
+            with contextlib.suppress(_Unlike):
+                rules = {Pending: gather, torch.Tensor: tensors, **_OTHER_RULES}
+                return Batch(images, collate(samples, collate_fn_map=rules))
+            images.clear()
         return Batch(images, replaced(samples, Pending, number), late=self._default)
