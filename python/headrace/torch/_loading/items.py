@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import (
     collate,
     collate_tensor_fn,
@@ -87,13 +88,23 @@ class Block:
         numbers = {key: number for number, key in enumerate(unique)}
         self._numbers = [numbers[key] for key in keys]
         self._shapes = [array.shape for array in unique.values()]
-        self._pixels = torch.from_numpy(np.concatenate([a.reshape(-1) for a in unique.values()]))
+        flat = [array.reshape(-1) for array in unique.values()]
+        self._pixels = _memory(sum(map(len, flat)))
+        np.concatenate(flat, out=self._pixels.numpy())
 
     def arrays(self) -> list[NDArray[np.uint8]]:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
         unique = [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
         return [unique[number] for number in self._numbers]
+
+
+def _memory(size: int) -> torch.Tensor:
+    """Bytes; in a worker, in the memory that it shares with the process that gets them."""
+    if get_worker_info() is None:
+        return torch.empty(size, dtype=torch.uint8)
+    storage = torch.UntypedStorage._new_shared(size, device="cpu")
+    return torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload,no-any-return]
 
 
 class Results(NamedTuple):
