@@ -24,9 +24,10 @@ from headrace.torch._loading.detached import WorkerInit
 from headrace.torch._loading.epoch import LARGEST_SEED, Epoch, Transformed, pinned, threads
 from headrace.torch._loading.items import Collate
 from headrace.torch._loading.plan import Explanation, Plan, choose, same, signature
+from headrace.torch._loading.streams import Arriving, Placed, Places
 
 _SAMPLERS = (data.Sampler.__module__, DistributedSampler.__module__)
-_STATE = {"loader", "epoch", "taken", "generators", "samplers", "pipeline"}
+_STATE = {"loader", "epoch", "taken", "generators", "samplers", "pipeline", "streams"}
 
 
 class DataLoader(data.DataLoader[Any]):
@@ -115,7 +116,10 @@ class DataLoader(data.DataLoader[Any]):
         if self._shards > 1:
             self.sampler.set_epoch(number)  # type: ignore[union-attr]
         plan = self._planned()
-        loader = self._loader(plan)
+        loader = self._loader(plan, state is not None)
+        places = Places(self.num_workers) if plan.streamed else None
+        if places is not None and state is not None and state["streams"] is not None:
+            places.restore(state["streams"])
         if state is None or state["generators"][0] is None:  # the beginning of an epoch
             if state is not None:
                 self._set_generators(state["generators"])
@@ -124,16 +128,20 @@ class DataLoader(data.DataLoader[Any]):
         else:
             begun, taken = state["generators"], state["taken"]
             self._set_epochs(state["samplers"])
-            below = self._resumed(loader, begun, taken)
-        batches = self._batches(plan, below, None if state is None else state["pipeline"])
-        self._epoch = Epoch(batches, number, begun, taken, self._index_sampler)
+            below = self._resumed(plan, loader, begun, taken, places)
+        arriving = Arriving(below, places) if places is not None else None
+        seed = (below._base_seed + self._reused) & LARGEST_SEED
+        restored = None if state is None else state["pipeline"]
+        batches = self._batches(plan, below if arriving is None else arriving, seed, restored)
+        self._epoch = Epoch(batches, number, begun, taken, self._index_sampler, arriving)
         return self._epoch
 
-    def _batches(self, plan: Plan, below: Any, restored: dict[str, Any] | None) -> Iterator[Any]:
+    def _batches(
+        self, plan: Plan, below: Iterator[Any], seed: int, restored: dict[str, Any] | None
+    ) -> Iterator[Any]:
         if not plan.jobs:
-            return below  # type: ignore[no-any-return]
+            return map(pinned, below) if plan.streamed and self.pin_memory else below
         size = self.batch_size or getattr(self.batch_sampler, "batch_size", None) or 1
-        seed = (int(below._base_seed) + self._reused) & LARGEST_SEED
         return Transformed(
             below,
             plan,
@@ -163,16 +171,16 @@ class DataLoader(data.DataLoader[Any]):
         """Whether batches are collated by PyTorch's own function."""
         return self._auto_collation and self.collate_fn is default_collate
 
-    def _loader(self, plan: Plan) -> data.DataLoader[Any]:
+    def _loader(self, plan: Plan, resumed: bool) -> data.DataLoader[Any]:
         """The DataLoader below."""
-        if self._below is not None and self.persistent_workers:
+        if self._below is not None and self.persistent_workers and not resumed:
             self._reused += 1
             return self._below
         self._reused, self._order = 0, Order(self._index_sampler)
         given: dict[str, Any] = {"generator": self.generator, "collate_fn": self.collate_fn}
         given |= {"timeout": 0 if plan.in_process and self.num_workers else self.timeout}
         if not plan.jobs:
-            given["pin_memory"] = self.pin_memory
+            given["pin_memory"] = self.pin_memory and not plan.streamed
         elif not self._auto_collation:
             given["collate_fn"] = Single()
         else:
@@ -180,7 +188,9 @@ class DataLoader(data.DataLoader[Any]):
         if plan.explanation.way == "rows":
             given["collate_fn"] = list
         if not plan.in_process:
-            given |= self._workers(bool(plan.jobs))
+            given |= self._workers(plan.view is not self.dataset)
+        if plan.streamed:
+            given["collate_fn"] = Placed(plan.view, given["collate_fn"])
         if isinstance(self.dataset, IterableDataset):
             given |= {"batch_size": self.batch_size, "drop_last": self.drop_last}
         elif self._auto_collation:
@@ -262,8 +272,9 @@ class DataLoader(data.DataLoader[Any]):
         if epoch is None or epoch.over:
             given = [*self._generators()[1:]]
             place = {"epoch": self._number, "taken": 0, "generators": [None, *given]}
-            return {**state, **place, "pipeline": None}
+            return {**state, **place, "pipeline": None, "streams": None}
         place = {"epoch": epoch.number, "taken": epoch.taken, "generators": epoch.begun}
+        place["streams"] = epoch.arriving.places.state() if epoch.arriving else None
         made = epoch.batches.state() if isinstance(epoch.batches, Transformed) else None
         return {**state, **place, "pipeline": made}
 
@@ -310,11 +321,23 @@ class DataLoader(data.DataLoader[Any]):
         for one, state in zip(self._owned(), states[1:]):
             one.set_state(state)
 
-    def _resumed(self, loader: data.DataLoader[Any], begun: list[Any], taken: int) -> Any:
+    def _resumed(
+        self,
+        plan: Plan,
+        loader: data.DataLoader[Any],
+        begun: list[Any],
+        taken: int,
+        places: Places | None,
+    ) -> Any:
         """Iterates over what is left of an epoch. PyTorch's default generator stays as it is."""
         default = torch.get_rng_state()
         self._set_generators(begun)
         try:
+            if places is not None:
+                plan.view.start = places, self.batch_size or 1
+                below = iter(loader)
+                plan.view.start = None
+                return below
             if isinstance(self.dataset, IterableDataset):
                 below = iter(loader)
                 deque(itertools.islice(below, taken), maxlen=0)

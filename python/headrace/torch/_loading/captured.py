@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
+import torch
 
 from headrace.torch._loading.opened import opening
 
@@ -51,17 +55,37 @@ def capturing(calls: list[tuple[Any, Call]], decodes: bool) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def suspended() -> Iterator[None]:
+    """Within it, transforms do in this thread what they are for."""
+    calls, _thread.calls = getattr(_thread, "calls", {}), {}
+    try:
+        yield
+    finally:
+        _thread.calls = calls
+
+
+# Trials watch the functions that set states; these are not watched.
+_SETTERS = torch.set_rng_state, random.setstate, np.random.set_state
+
+
+def random_states() -> Any:
+    return torch.get_rng_state(), random.getstate(), np.random.get_state()
+
+
+def set_random_states(states: Any) -> None:
+    for setter, state in zip(_SETTERS, states):
+        setter(state)
+
+
 def _subclass(kind: Any) -> type:
     def called(transform: Any, *args: Any, **kwargs: Any) -> Any:
         calls = getattr(_thread, "calls", {})
         call = calls.get(id(transform))
         if call is None or len(args) != 1 or kwargs:
             return kind.__call__(transform, *args, **kwargs)
-        _thread.calls = {}  # transforms within this one are its own business
-        try:
+        with suspended():  # transforms within this one are its own business
             return call(args[0])
-        finally:
-            _thread.calls = calls
 
     if kind not in _kinds:
         members = {"__call__": called, "__module__": kind.__module__}

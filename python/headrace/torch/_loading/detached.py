@@ -23,7 +23,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 from headrace.torch._compile.compile import flat
 from headrace.torch._compile.report import Step
 from headrace.torch._compile.table import text
-from headrace.torch._loading.captured import Call, capturing
+from headrace.torch._loading.captured import Call, capturing, random_states, set_random_states
 from headrace.torch._loading.engine import ENCODED, RGB, Job, Kind, analyse, array_of, kind_of
 from headrace.torch._loading.found import SEEDS, Found
 from headrace.torch._loading.items import Pending, pending, replaced
@@ -103,20 +103,20 @@ class Detached(Dataset[Any]):
         many = getattr(self.dataset, "__getitems__", None)
         if many:
             return self._made(lambda: many(indices))
-        states = _random_states()
+        states = random_states()
         samples = self._captured(lambda: [self.dataset[index] for index in indices])
         if samples is not None:
             return samples
-        _set_random_states(states)
+        set_random_states(states)
         return [self[index] for index in indices]
 
     def _made(self, make: Callable[[], Any]) -> Any:
-        states = _random_states()
+        states = random_states()
         samples = self._captured(make)
         if samples is not None:
             return samples
         self._failures += 1
-        _set_random_states(states)
+        set_random_states(states)
         return make()
 
     def _captured(self, make: Callable[[], Any]) -> Any:
@@ -151,19 +151,6 @@ def _captured(captures: list[Capture], call: Callable[[Capture, Any], Any]) -> I
     calls = [(capture.transform, bound(capture)) for capture in captures]
     with capturing(calls, any(capture.decodes for capture in captures)):
         yield
-
-
-# Trials watch the functions that set states; these are not watched.
-_SETTERS = torch.set_rng_state, random.setstate, np.random.set_state
-
-
-def _random_states() -> Any:
-    return torch.get_rng_state(), random.getstate(), np.random.get_state()
-
-
-def _set_random_states(states: Any) -> None:
-    for setter, state in zip(_SETTERS, states):
-        setter(state)
 
 
 class WorkerInit:
@@ -320,7 +307,7 @@ class Trial(Dataset[Any]):
     def __getitem__(self, index: Any) -> list[Seen] | str:
         set_by: list[str] = []
         with _watched(set_by):
-            self._states = _random_states()
+            self._states = random_states()
             plain = self.dataset[index]
             every = list(range(len(self._transforms)))
             groups = [every] if self._together else [[number] for number in every]
@@ -349,7 +336,7 @@ class Trial(Dataset[Any]):
             return lambda image: call(number, image)
 
         calls = [(self._transforms[number], bound(number)) for number in numbers]
-        _set_random_states(self._states)
+        set_random_states(self._states)
         try:
             with capturing(calls, decodes=True):
                 sample = self.dataset[index]
@@ -374,7 +361,7 @@ class Trial(Dataset[Any]):
         made = replaced(sample, Pending, lambda image: image.made)
         if equal(made, plain):
             return True
-        _set_random_states(self._states)
+        set_random_states(self._states)
         return not equal(self.dataset[index], plain)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,17 @@ def array_of(image: Any) -> NDArray[np.uint8]:
         return np.array(np.moveaxis(image.numpy(), 0, 2), order="C")  # the code may change its tensor
     array = np.asarray(image)
     return array if array.ndim == 3 else array[:, :, np.newaxis]
+
+
+def image_of(array: NDArray[np.uint8], kind: Kind) -> Any:
+    """The image of which `array_of` made this, but for what is not in the pixels."""
+    from PIL import Image
+
+    if kind.what == "tensor":
+        return torch.from_numpy(array).permute(2, 0, 1).clone()
+    if kind == ENCODED:
+        return Image.open(io.BytesIO(array.tobytes())).convert("RGB")
+    return Image.fromarray(array if kind.channels == 3 else array[:, :, 0])
 
 
 def define(transform: Any, kind: Kind, steps: list[Step]) -> DataNode:

@@ -15,6 +15,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from headrace.torch._loading.engine import Engine, results
 from headrace.torch._loading.items import Batch
 from headrace.torch._loading.plan import Plan
+from headrace.torch._loading.streams import Arriving
 
 LARGEST_SEED = 2**62 - 1
 _APART = 0x1E3779B97F4A7C15  # between the seeds of the pipelines of a loop
@@ -116,6 +117,7 @@ class Epoch:
         begun: the states of the random numbers that the order follows from.
         taken: how many batches were taken.
         over: all were.
+        arriving: where the batches come from, if they have places.
     """
 
     def __init__(
@@ -125,7 +127,9 @@ class Epoch:
         begun: list[torch.Tensor],
         taken: int,
         sampler: Any,
+        arriving: Arriving | None = None,
     ) -> None:
+        self.arriving = arriving
         self.batches, self.number, self.begun, self.taken = batches, number, begun, taken
         self.over = False
         self._sampler = sampler
@@ -143,6 +147,8 @@ class Epoch:
             self.over, self.batches = True, iter(())  # lets go of the pipeline
             raise
         self.taken += 1
+        if self.arriving is not None:
+            self.arriving.took()
         return batch
 
 

@@ -32,13 +32,14 @@ class Found:
 
     Attributes:
         transforms: of torchvision, each of them once. Those within another one are not listed.
+        objects: all that were looked at.
         seeds: a function that sets the seeds or states of random numbers, if there is one.
     """
 
     def __init__(self, dataset: Any) -> None:
         self.transforms: list[Any] = []
         self.seeds: str | None = None
-        self._kept: list[Any] = []  # else another object might get the same id
+        self.objects: list[Any] = []  # kept, else another object might get the same id
         seen: set[int] = set()
         queue = deque([dataset])
         while queue and len(seen) < _MOST:
@@ -46,7 +47,7 @@ class Found:
             if id(one) in seen:
                 continue
             seen.add(id(one))
-            self._kept.append(one)
+            self.objects.append(one)
             if is_transform(one):
                 self.transforms.append(one)
             else:

@@ -9,14 +9,17 @@ rest with gaps, which `Batch.filled` closes.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import (
     collate,
+    collate_tensor_fn,
     default_collate,
     default_collate_fn_map,
 )
@@ -85,13 +88,23 @@ class Block:
         numbers = {key: number for number, key in enumerate(unique)}
         self._numbers = [numbers[key] for key in keys]
         self._shapes = [array.shape for array in unique.values()]
-        self._pixels = torch.from_numpy(np.concatenate([a.reshape(-1) for a in unique.values()]))
+        flat = [array.reshape(-1) for array in unique.values()]
+        self._pixels = _memory(sum(map(len, flat)))
+        np.concatenate(flat, out=self._pixels.numpy())
 
     def arrays(self) -> list[NDArray[np.uint8]]:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
         unique = [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
         return [unique[number] for number in self._numbers]
+
+
+def _memory(size: int) -> torch.Tensor:
+    """Bytes; in a worker, in the memory that it shares with the process that gets them."""
+    if get_worker_info() is None:
+        return torch.empty(size, dtype=torch.uint8)
+    storage = torch.UntypedStorage._new_shared(size, device="cpu")
+    return torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload,no-any-return]
 
 
 class Results(NamedTuple):
@@ -162,6 +175,14 @@ def _stacked(images: list[Any]) -> Any:
     return torch.stack(images) if len(kinds) == 1 and None not in kinds else images
 
 
+class _Unlike(Exception):
+    """Some samples have a tensor where others wait for an image."""
+
+
+# A dictionary's order says which rule is taken.
+_OTHER_RULES = {k: v for k, v in default_collate_fn_map.items() if k is not torch.Tensor}
+
+
 class Collate:
     """Makes a `Batch` of samples. `default`: collates them as PyTorch does; otherwise lists them."""
 
@@ -172,14 +193,23 @@ class Collate:
         images: list[Pending] = []
 
         def gather(found: list[Pending], *, collate_fn_map: Any = None) -> Gap:
+            if any(type(image) is not Pending for image in found):
+                raise _Unlike
             images.extend(found)
             return Gap(len(images) - len(found), len(found))
+
+        def tensors(found: list[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
+            if any(type(tensor) is Pending for tensor in found):
+                raise _Unlike
+            return collate_tensor_fn(found, collate_fn_map=collate_fn_map)
 
         def number(image: Pending) -> Gap:
             images.append(image)
             return Gap(len(images) - 1)
 
         if self._default and len({len(pending(sample)) for sample in samples}) == 1:
-            collated = collate(samples, collate_fn_map={Pending: gather, **default_collate_fn_map})
-            return Batch(images, collated)
+            with contextlib.suppress(_Unlike):
+                rules = {Pending: gather, torch.Tensor: tensors, **_OTHER_RULES}
+                return Batch(images, collate(samples, collate_fn_map=rules))
+            images.clear()
         return Batch(images, replaced(samples, Pending, number), late=self._default)

@@ -59,12 +59,9 @@ def _deferred(image: Any, reopen: Callable[[Any], Any]) -> Any:
         return image
     if image.format == "PNG" and [tile[3] for tile in image.tile] != [image.mode]:  # 16 bits, 2 bits
         return image
-    place = image.fp.tell()
-    image.fp.seek(0)
-    data = image.fp.read()
-    image.fp.seek(place)
-    # Pillow says of a file that is cut off what it has to say. It finds metadata after the pixels.
-    if not data.rstrip(b"\0").endswith(_ENDS[image.format]) or b"eXIf" in data:
+    data = _content(image.fp)
+    # Pillow says of a file that is cut off what it has to say. In PNG, it finds metadata after the pixels.
+    if not _ends(data, _ENDS[image.format]) or image.format == "PNG" and b"eXIf" in data:
         return image
     if getattr(image, "_exclusive_fp", False):
         image.fp.close()
@@ -75,6 +72,22 @@ def _deferred(image: Any, reopen: Callable[[Any], Any]) -> Any:
     image.__dict__[_BYTES], image.__dict__["_reopen"] = data, reopen
     image.__class__ = _kinds[kind]
     return image
+
+
+def _content(file: Any) -> bytes:
+    """All of a file, whose position stays."""
+    if type(file) is io.BytesIO:
+        return file.getvalue()  # which copies nothing
+    place = file.tell()
+    file.seek(0)
+    data: bytes = file.read()
+    file.seek(place)
+    return data
+
+
+def _ends(data: bytes, end: bytes) -> bool:
+    """Whether data end so, but for zeros."""
+    return data.endswith(end) or data[-1:] == b"\0" and data.rstrip(b"\0").endswith(end)
 
 
 class _Pixels:

@@ -9,13 +9,21 @@ import pickle
 from typing import Any
 
 import torch
-from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
+from torch.utils.data import (
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    IterDataPipe,
+    Subset,
+    TensorDataset,
+)
 
 from headrace.torch._compile.datasets import OwnCode
 from headrace.torch._compile.report import Step
 from headrace.torch._loading import detached, known
 from headrace.torch._loading.engine import ENCODED, FILE, Job, analyse
 from headrace.torch._loading.found import Found
+from headrace.torch._loading.streams import Streamed, taken
 
 _WAYS = {
     "files": "the engine reads the files of {} and transforms the images",
@@ -72,6 +80,11 @@ class Plan:
         return self.explanation.way in ("files", "arrays", "rows")
 
     @property
+    def streamed(self) -> bool:
+        """Whether batches come with places."""
+        return isinstance(self.view, Streamed)
+
+    @property
     def decodes(self) -> bool:
         """Whether files that the data set's code opens are decoded by a pipeline."""
         return any(job.kind == ENCODED for job in self.jobs)
@@ -106,8 +119,7 @@ def choose(dataset: Any, plain_batches: bool, workers: dict[str, Any]) -> Plan:
     name = _name(dataset)
     reasons: list[str] = []
     if isinstance(dataset, IterableDataset):
-        reasons.append("its samples come one after the other, from code of its own")
-        return Plan(Explanation("python", name, reasons=tuple(reasons)), dataset)
+        return dataclasses.replace(_streamed(dataset, name, workers), signature=signature(dataset))
     if plain_batches and isinstance(_innermost(dataset), TensorDataset):
         try:
             return Plan(Explanation("rows", name), known.Rows(dataset))
@@ -123,6 +135,24 @@ def choose(dataset: Any, plain_batches: bool, workers: dict[str, Any]) -> Plan:
         if found is not None:
             return dataclasses.replace(found, signature=mark)
     return Plan(Explanation("python", name, reasons=tuple(reasons)), dataset, signature=mark)
+
+
+def _streamed(dataset: Any, name: str, workers: dict[str, Any]) -> Plan:
+    if isinstance(dataset, IterDataPipe):
+        reason = "it is a data pipe, which PyTorch's loader changes"
+        return Plan(Explanation("python", name, reasons=(reason,)), dataset)
+    found = Found(dataset)
+    captures, jobs, steps, reasons = [], (), (), []
+    if torch.get_default_dtype() != torch.float32:
+        reasons.append(f"PyTorch's default type is {torch.get_default_dtype()}")
+    elif found.seeds:
+        reasons.append(f"{found.seeds} sets the seeds or states of random numbers")
+    else:
+        captures, jobs, steps = taken(found.transforms, bool(workers["num_workers"]))
+    if not found.transforms:
+        reasons.append(f"no transform of torchvision found in {name}")
+    way = "workers" if jobs else "python"
+    return Plan(Explanation(way, name, steps, tuple(reasons)), Streamed(dataset, captures), jobs)
 
 
 def _known(dataset: Any, name: str, reasons: list[str], workers: dict[str, Any]) -> Plan | None:
