@@ -91,7 +91,9 @@ def read_sockets(names: list[str], size: int) -> tuple[float, float]:
             receive(s, buffer)
         if name:
             path = name.split("/", 3)[3]
-            s.sendall(f"GET /{path} HTTP/1.1\r\nHost: {host}\r\nRange: bytes=0-1048575\r\n\r\n".encode())
+            s.sendall(
+                f"GET /{path} HTTP/1.1\r\nHost: {host}\r\nRange: bytes=0-1048575\r\n\r\n".encode()
+            )
     return (cpu_us() - cpu) / len(names), (time.perf_counter() - wall) * 1e6 / len(names)
 
 
@@ -113,7 +115,9 @@ class Nginx:
         address = self.reserved.getsockname()
         self.url = "http://%s:%d" % address
         (root / "nginx.conf").write_text(CONFIG.format(root=root, port=address[1]))
-        self.process = subprocess.Popen([program, "-p", root, "-e", root / "error.log", "-c", root / "nginx.conf"])
+        self.process = subprocess.Popen(
+            [program, "-p", root, "-e", root / "error.log", "-c", root / "nginx.conf"]
+        )
         while socket.socket().connect_ex(address) != 0:
             if self.process.poll() is not None:
                 sys.exit(f"nginx ended: {(root / 'error.log').read_text()}")
@@ -136,12 +140,16 @@ def contenders(options: argparse.Namespace) -> dict[str, tuple[str, dict[str, st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--objects", type=int, default=4000)
     parser.add_argument("--size", type=int, default=110_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--package", action="append", default=[], metavar="NAME=FOLDER")
-    parser.add_argument("--nginx", default=shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin"))
+    parser.add_argument(
+        "--nginx", default=shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
+    )
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--names", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -149,7 +157,9 @@ def main() -> None:
         measure(options)
         return
     if not options.nginx:
-        sys.exit("nginx is not there: tools/setup.sh nginx, and --nginx .cache/nginx/usr/sbin/nginx")
+        sys.exit(
+            "nginx is not there: tools/setup.sh nginx, and --nginx .cache/nginx/usr/sbin/nginx"
+        )
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         root.chmod(0o755)
@@ -167,19 +177,25 @@ def main() -> None:
 def compare(options: argparse.Namespace, root: pathlib.Path, files: list[str], url: str) -> None:
     lists = {"files": files, "http": [f"{url}/{pathlib.Path(p).name}" for p in files]}
     for kind, names in lists.items():
-        (root / f"{kind}.json").write_text(json.dumps([names[i % len(names)] for i in range(options.objects)]))
+        (root / f"{kind}.json").write_text(
+            json.dumps([names[i % len(names)] for i in range(options.objects)])
+        )
     who = contenders(options)
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in who}
     for _ in range(options.rounds):
         for name, (kind, environment) in who.items():
             command = [sys.executable, __file__, "--measure", kind, "--size", str(options.size)]
             command += ["--names", str(root / f"{'files' if kind == 'files' else 'http'}.json")]
-            out = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+            out = subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            ).stdout
             results[name].append(tuple(json.loads(out)))
     print(f"{'':20} CPU us/object   (least)   wall us/object")
     for name, times in results.items():
         cpu, wall = zip(*times, strict=True)
-        print(f"{name:20} {statistics.median(cpu):13.1f} {min(cpu):9.1f} {statistics.median(wall):16.1f}")
+        print(
+            f"{name:20} {statistics.median(cpu):13.1f} {min(cpu):9.1f} {statistics.median(wall):16.1f}"
+        )
 
 
 if __name__ == "__main__":

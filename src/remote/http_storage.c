@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Objects that are read with HTTP: http://, https://, s3://, gs://. Opening one reads its first
- * bytes, because that takes as long as asking for its size; a small object is then complete. */
+/* Objects that are read with HTTP: http://, https://, s3://, gs://, az://. Opening one reads its
+ * first bytes, because that takes as long as asking for its size; a small object is then complete.
+ */
 #include "io/storage.h"
 
 #include <stdio.h>
@@ -377,3 +378,4 @@ const hr_storage hr_storage_http = REMOTE("http", NULL);
 const hr_storage hr_storage_https = REMOTE("https", NULL);
 const hr_storage hr_storage_s3 = REMOTE("s3", hr_s3_list);
 const hr_storage hr_storage_gs = REMOTE("gs", hr_s3_list);
+const hr_storage hr_storage_az = REMOTE("az", hr_s3_list);
