@@ -93,7 +93,7 @@ hr_status hr_fetch_google_login(hr_credentials *out, bool *found, hr_cancel *can
     hr_free(text);
     hr_free(login);
     if (status != HR_STATUS_OK && error)
-        hr_error_prefix(error, "%s", chosen ? "GOOGLE_APPLICATION_CREDENTIALS"
-                                            : "the login of gcloud");
+        hr_error_prefix(error, "%s",
+                        chosen ? "GOOGLE_APPLICATION_CREDENTIALS" : "the login of gcloud");
     return status;
 }
