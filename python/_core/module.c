@@ -7,6 +7,7 @@
 #include "function.h"
 #include "pipeline.h"
 #include "tables.h"
+#include "secrets.h"
 #include "tensor.h"
 #include "threads.h"
 
@@ -182,7 +183,8 @@ static int core_exec(PyObject *module)
     if (!state->host_tensor_type || !state->device_tensor_type)
         return -1;
     if (PyModule_AddFunctions(module, packed_functions) < 0 ||
-        PyModule_AddFunctions(module, tables_functions) < 0)
+        PyModule_AddFunctions(module, tables_functions) < 0 ||
+        PyModule_AddFunctions(module, secrets_functions) < 0)
         return -1;
     return PyModule_AddFunctions(module, batch_functions);
 }

@@ -21,6 +21,7 @@ from headrace.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipel
 if TYPE_CHECKING:
     from headrace import backend, data_node, external_source, fn, math, ops, pipeline, tensors
     from headrace._pack import pack
+    from headrace._storage import storage_options
 
 __version__ = _version()
 
@@ -38,6 +39,7 @@ __all__ = [
     "pack",
     "pipeline",
     "pipeline_def",
+    "storage_options",
     "tensors",
     "types",
 ]
@@ -55,6 +57,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"headrace.{name}")
     if name == "pack":
         return importlib.import_module("headrace._pack").pack
+    if name == "storage_options":
+        return importlib.import_module("headrace._storage").storage_options
     raise AttributeError(f"module 'headrace' has no attribute '{name}'")
 
 

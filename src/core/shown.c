@@ -45,7 +45,7 @@ static size_t url_size(const char *url)
  * objects of stores is part of the name. */
 static bool has_query(const char *scheme, size_t size)
 {
-    static const char *const without[] = {"s3", "gs", "file"};
+    static const char *const without[] = {"s3", "gs", "az", "file"};
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
         if (size == strlen(without[i]) && memcmp(scheme, without[i], size) == 0)
             return false;

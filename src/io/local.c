@@ -53,10 +53,11 @@ static uint64_t version_of(const struct stat *st)
     return version ? version : 1;
 }
 
-static hr_status local_open(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
-                            hr_error *error)
+static hr_status local_open(hr_object **out, const char *path, size_t want, const hr_place *place,
+                            hr_cancel *cancel, hr_error *error)
 {
     (void)want;
+    (void)place;
     (void)cancel;
     /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

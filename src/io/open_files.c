@@ -79,9 +79,9 @@ static entry *find(const hr_open_files *files, const hr_span *span)
 }
 
 static hr_status open_object(hr_object **out, const char *root, const char *path, size_t want,
-                             bool direct, hr_cancel *cancel, hr_error *error)
+                             bool direct, const hr_place *place, hr_cancel *cancel, hr_error *error)
 {
-    HR_TRY(hr_object_open_for(out, root, path, want, cancel, error));
+    HR_TRY(hr_object_open_for(out, root, path, want, place, cancel, error));
     if (direct)
         hr_object_direct(*out);
     return HR_STATUS_OK;
@@ -94,7 +94,7 @@ static hr_status open_entry(hr_open_files *files, entry *e, bool direct, hr_canc
     hr_object *object = NULL;
     link_first(files, e);
     pthread_mutex_unlock(&files->lock);
-    hr_status status = open_object(&object, e->root, e->path, 1, direct, cancel, error);
+    hr_status status = open_object(&object, e->root, e->path, 1, direct, NULL, cancel, error);
     pthread_mutex_lock(&files->lock);
     e->object = object;
     if (status != HR_STATUS_OK) { /* whoever waits looks for the entry again and opens it itself */
@@ -139,12 +139,13 @@ static hr_status add_entry(hr_open_files *files, const hr_span *span, bool direc
 }
 
 hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, bool direct,
-                            hr_cancel *cancel, hr_object **out, hr_open_file **file,
-                            hr_error *error)
+                            const hr_place *place, hr_cancel *cancel, hr_object **out,
+                            hr_open_file **file, hr_error *error)
 {
     *file = NULL;
     if (!span->keep_open)
-        return open_object(out, span->root, span->path, want_of(span), direct, cancel, error);
+        return open_object(out, span->root, span->path, want_of(span), direct, place, cancel,
+                           error);
     hr_status status = HR_STATUS_OK;
     pthread_mutex_lock(&files->lock);
     entry *e;

@@ -15,10 +15,11 @@ void hr_open_files_destroy(hr_open_files *files); /* nothing is borrowed any mor
 /* The object of a span. With `keep_open` it is open already, or remains open for later spans; the
  * span's strings must then live as long as `files`: spans are of one file if their strings are at
  * the same addresses. `*file` is NULL without `keep_open`. Give both back with hr_open_files_put.
- * `direct`: reads bypass the page cache, if possible; always the same for one file. */
+ * `direct`: reads bypass the page cache, if possible; always the same for one file. `place`: see
+ * hr_storage.open; not used with `keep_open`. */
 hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, bool direct,
-                            hr_cancel *cancel, hr_object **out, hr_open_file **file,
-                            hr_error *error);
+                            const hr_place *place, hr_cancel *cancel, hr_object **out,
+                            hr_open_file **file, hr_error *error);
 void hr_open_files_put(hr_object *object, hr_open_file *file); /* takes no lock */
 
 #endif

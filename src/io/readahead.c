@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/note.h"
+#include "core/rng.h"
 #include "core/thread.h"
 #include "io/open_files.h"
 #include "io/storage.h"
@@ -25,6 +26,7 @@
 #define OPEN_FILES 128     /* that stay open while nobody reads them */
 #define THREADS_MAX 256    /* for storage that serves many requests at once */
 #define DIRECT_READS 16    /* at once, past the page cache: nothing else keeps a disk busy */
+#define READY 16           /* conditions, so that few workers wake for the requests of others */
 #define IDLE_NS (100 * HR_NS_PER_MS) /* after which a thread ends */
 
 typedef enum read_state { READ_ASKED, READ_QUEUED, READ_READING, READ_DONE } read_state;
@@ -43,9 +45,9 @@ struct hr_read {
     read_state state;
     bool dropped; /* not needed any more; the reading thread frees it */
     bool wanted;  /* a worker waits for it: it is read beyond the limit if need be */
-    bool counted; /* `held` includes its bytes */
     bool direct;  /* its pieces are placed for reading past the page cache */
     size_t size;
+    size_t held; /* of its bytes, in `held` of all */
     hr_buffer *buffer;
     hr_status status;
     hr_error *error; /* only if it failed */
@@ -60,10 +62,10 @@ typedef struct counters { /* of reads */
 
 struct hr_readahead {
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* there is a request for an idle thread */
-    pthread_cond_t room;  /* `held` shrank enough, or a request became wanted or dropped */
-    pthread_cond_t ready; /* a wanted request is done */
-    pthread_cond_t left;  /* the last thread ends */
+    pthread_cond_t work;         /* there is a request for an idle thread */
+    pthread_cond_t room;         /* `held` shrank enough, or a request became wanted or dropped */
+    pthread_cond_t ready[READY]; /* a wanted request is done: that of ready_of, or another */
+    pthread_cond_t left;         /* the last thread ends */
     hr_pool *pool;
     hr_open_files *files;
     const hr_hash_key *keys; /* or NULL */
@@ -91,6 +93,11 @@ static void unlink_read(hr_readahead *ra, hr_read *r)
     *(r->prev ? &r->prev->next : &ra->first) = r->next;
     *(r->next ? &r->next->prev : &ra->last) = r->prev;
     r->prev = r->next = NULL;
+}
+
+static pthread_cond_t *ready_of(hr_readahead *ra, const hr_read *r)
+{
+    return &ra->ready[hr_mix((uintptr_t)r, 0) % READY];
 }
 
 static void free_read(hr_read *r)
@@ -169,11 +176,11 @@ static void count_read(counters *c, const hr_read *r, int64_t ns, bool cached)
 /* Opens the object of a span and finds where its bytes will be in the buffer: behind those of
  * `last`, which may be NULL. */
 static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, bool direct,
-                            hr_error *error)
+                            const hr_place *place, hr_error *error)
 {
     size_t alignment = direct ? HR_DIRECT_BLOCK : PIECE_ALIGNMENT;
-    HR_TRY(
-        hr_open_files_get(ra->files, &p->span, direct, &ra->cancel, &p->object, &p->file, error));
+    HR_TRY(hr_open_files_get(ra->files, &p->span, direct, place, &ra->cancel, &p->object, &p->file,
+                             error));
     int64_t left = p->object->size - p->span.offset;
     if (p->span.offset < 0 || left < HR_MAX(p->span.size, 0))
         return hr_fail(error, HR_STATUS_IO, "has %lld bytes, too few for %lld at offset %lld",
@@ -191,11 +198,57 @@ static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, bool 
     return HR_STATUS_OK;
 }
 
-/* Opens all objects of a request and sets its size. No lock held. */
-static hr_status open_pieces(hr_readahead *ra, hr_read *r, hr_error *error)
+/* A request while its objects are opened. */
+typedef struct opening {
+    hr_readahead *ra;
+    hr_read *read;
+    bool ahead; /* by a thread of the read-ahead, which has to keep its limit */
+} opening;
+
+/* So many bytes of a request are held ahead. Lock held. */
+static void hold(hr_readahead *ra, hr_read *r, size_t size)
 {
+    ra->held = ra->held - r->held + size;
+    ra->peak = HR_MAX(ra->peak, ra->held);
+    r->held = size;
+}
+
+/* Counts the bytes of a request as held ahead, if there is room for them. */
+static bool hold_at_once(hr_readahead *ra, hr_read *r, size_t size)
+{
+    pthread_mutex_lock(&ra->lock);
+    size_t others = ra->held - r->held; /* an earlier attempt may have counted them */
+    bool fits = others == 0 || others + size <= ra->limit;
+    hold(ra, r, fits ? size : 0);
+    pthread_mutex_unlock(&ra->lock);
+    return fits;
+}
+
+/* The first bytes of the only object of a request are put in the request's buffer if they are all
+ * of it. A longer object is read when there is room for it. */
+static void *place_whole(void *context, size_t size)
+{
+    const opening *o = context;
+    hr_read *r = o->read;
+    hr_buffer_unref(r->buffer);
+    r->buffer = NULL;
+    if (size >= HR_OBJECT_WHOLE || (o->ahead && !hold_at_once(o->ra, r, size)))
+        return NULL;
+    if (hr_pool_alloc(o->ra->pool, HR_MAX(size, (size_t)1), &r->buffer, NULL) != HR_STATUS_OK)
+        return NULL;
+    hr_buffer_settle(r->buffer); /* written only here, before anybody else has it */
+    return hr_buffer_data(r->buffer);
+}
+
+/* Opens all objects of a request and sets its size. No lock held. */
+static hr_status open_pieces(hr_readahead *ra, hr_read *r, bool ahead, hr_error *error)
+{
+    opening o = {ra, r, ahead};
+    const hr_place whole = {place_whole, &o};
+    bool placed = r->count == 1 && r->pieces[0].span.size < 0;
     for (int32_t i = 0; i < r->count; i++)
-        HR_TRY(open_piece(ra, &r->pieces[i], i > 0 ? &r->pieces[i - 1] : NULL, r->direct, error));
+        HR_TRY(open_piece(ra, &r->pieces[i], i > 0 ? &r->pieces[i - 1] : NULL, r->direct,
+                          placed ? &whole : NULL, error));
     r->size = r->pieces[r->count - 1].out.offset + r->pieces[r->count - 1].out.size;
     r->size += r->direct ? HR_DIRECT_BLOCK : 0; /* blocks of the pool begin anywhere */
     return HR_STATUS_OK;
@@ -274,16 +327,10 @@ static hr_status make_room(hr_readahead *ra, hr_read *r, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* `bounce`: BOUNCE bytes, or NULL. */
-static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *cached,
+/* The bytes of all pieces, to the buffer. `bounce`: BOUNCE bytes, or NULL. */
+static hr_status read_ranges(hr_readahead *ra, hr_read *r, char *bounce, bool *cached,
                              hr_error *error)
 {
-    size_t limit = hr_pool_limit(ra->pool);
-    if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
-        return hr_fail(error, HR_STATUS_LIMIT,
-                       "needs %zu bytes of memory, more than host_memory_limit, %zu", r->size,
-                       limit);
-    HR_TRY(make_room(ra, r, error));
     *cached = true;
     for (int32_t i = 0, end; i < r->count; i = end) {
         const piece *first = &r->pieces[i];
@@ -299,6 +346,36 @@ static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *c
         *cached = *cached && from_cache;
     }
     return HR_STATUS_OK;
+}
+
+/* Whether opening the only object of a request has put all of it in its buffer. */
+static bool is_there(const hr_read *r)
+{
+    const hr_object *object = r->pieces[0].object;
+    return r->buffer && object->first == hr_buffer_data(r->buffer) &&
+           object->first_size == r->pieces[0].out.size &&
+           object->first_size == hr_buffer_size(r->buffer);
+}
+
+static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *cached,
+                             hr_error *error)
+{
+    size_t limit = hr_pool_limit(ra->pool);
+    if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "needs %zu bytes of memory, more than host_memory_limit, %zu", r->size,
+                       limit);
+    if (is_there(r)) {
+        if (has_key(ra, r))
+            take_key(ra, r, 0, NULL);
+        return HR_STATUS_OK;
+    }
+    hr_buffer *first = r->buffer; /* the object may have its first bytes there */
+    hr_status status = make_room(ra, r, error);
+    if (status == HR_STATUS_OK)
+        status = read_ranges(ra, r, bounce, cached, error);
+    hr_buffer_unref(first);
+    return status;
 }
 
 /* Reads the spans of a request and closes their objects. No lock held. */
@@ -325,7 +402,8 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, char *bounc
 /* Waits until `size` more bytes may be held; lock held. false: stop, or the request was dropped. */
 static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
 {
-    while (!ra->stop && !r->dropped && !r->wanted && ra->held > 0 && ra->held + size > ra->limit)
+    while (!ra->stop && !r->dropped && !r->wanted && r->held == 0 && ra->held > 0 &&
+           ra->held + size > ra->limit)
         pthread_cond_wait(&ra->room, &ra->lock);
     return !ra->stop && !r->dropped;
 }
@@ -358,16 +436,15 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
     ra->serving++;
     call_thread(ra);
     pthread_mutex_unlock(&ra->lock);
-    hr_status opened = open_pieces(ra, r, &error);
+    hr_status opened = open_pieces(ra, r, true, &error);
     pthread_mutex_lock(&ra->lock);
     if (!wait_for_room(ra, r, r->size)) {
         close_pieces(r);
         r->status = hr_fail(NULL, HR_STATUS_STATE, " ");
         r->state = READ_DONE;
     } else {
-        r->counted = true;
-        ra->held += r->size;
-        ra->peak = HR_MAX(ra->peak, ra->held);
+        if (r->held == 0)
+            hold(ra, r, r->size);
         pthread_mutex_unlock(&ra->lock);
         read_now(ra, r, opened, bounce, &ra->by_thread, &error);
         pthread_mutex_lock(&ra->lock);
@@ -375,10 +452,13 @@ static void serve(hr_readahead *ra, hr_read *r, char *bounce)
     }
     ra->serving--;
     if (r->dropped) {
-        release(ra, r->counted ? r->size : 0);
+        release(ra, r->held);
         free_read(r);
-    } else if (r->wanted) {
-        pthread_cond_broadcast(&ra->ready);
+    } else if (r->wanted) { /* may be freed without the lock */
+        pthread_cond_t *ready = ready_of(ra, r);
+        pthread_mutex_unlock(&ra->lock); /* a woken worker would only wait for it */
+        pthread_cond_broadcast(ready);
+        pthread_mutex_lock(&ra->lock);
     }
 }
 
@@ -438,7 +518,8 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     pthread_mutex_init(&ra->lock, NULL);
     hr_cond_init(&ra->work);
     pthread_cond_init(&ra->room, NULL);
-    pthread_cond_init(&ra->ready, NULL);
+    for (int32_t i = 0; i < READY; i++)
+        pthread_cond_init(&ra->ready[i], NULL);
     pthread_cond_init(&ra->left, NULL);
     ra->cpus_known = sched_getaffinity(0, sizeof(ra->cpus), &ra->cpus) == 0;
     ra->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
@@ -463,7 +544,8 @@ void hr_readahead_cancel(hr_readahead *ra)
     ra->stop = true;
     pthread_cond_broadcast(&ra->work);
     pthread_cond_broadcast(&ra->room);
-    pthread_cond_broadcast(&ra->ready);
+    for (int32_t i = 0; i < READY; i++)
+        pthread_cond_broadcast(&ra->ready[i]);
     pthread_mutex_unlock(&ra->lock);
 }
 
@@ -479,7 +561,8 @@ void hr_readahead_destroy(hr_readahead *ra)
     if (ra->any_ended)
         pthread_join(ra->ended, NULL);
     pthread_cond_destroy(&ra->left);
-    pthread_cond_destroy(&ra->ready);
+    for (int32_t i = 0; i < READY; i++)
+        pthread_cond_destroy(&ra->ready[i]);
     pthread_cond_destroy(&ra->room);
     pthread_cond_destroy(&ra->work);
     pthread_mutex_destroy(&ra->lock);
@@ -536,7 +619,7 @@ static void read_here(hr_readahead *ra, hr_read *r, hr_arena *arena)
     hr_error error;
     hr_arena_mark mark = hr_arena_save(arena);
     char *bounce = ra->keys ? hr_arena_alloc(arena, BOUNCE, NULL) : NULL;
-    read_now(ra, r, open_pieces(ra, r, &error), bounce, &ra->by_worker, &error);
+    read_now(ra, r, open_pieces(ra, r, false, &error), bounce, &ra->by_worker, &error);
     hr_arena_restore(arena, mark);
 }
 
@@ -549,10 +632,10 @@ static bool await(hr_readahead *ra, hr_read *r)
         pthread_cond_broadcast(&ra->room);
     }
     while (r->state != READ_DONE && !ra->stop)
-        pthread_cond_wait(&ra->ready, &ra->lock);
+        pthread_cond_wait(ready_of(ra, r), &ra->lock);
     bool done = r->state == READ_DONE;
-    if (done && r->counted)
-        release(ra, r->size);
+    if (done && r->held > 0)
+        release(ra, r->held);
     pthread_mutex_unlock(&ra->lock);
     return done;
 }
@@ -595,7 +678,7 @@ void hr_readahead_drop(hr_readahead *ra, hr_read *read)
     } else {
         if (read->state == READ_QUEUED)
             unlink_read(ra, read);
-        release(ra, read->counted ? read->size : 0);
+        release(ra, read->held);
         free_read(read);
     }
     pthread_mutex_unlock(&ra->lock);

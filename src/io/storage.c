@@ -62,7 +62,7 @@ const hr_storage *hr_storage_of(const char *root, const char *path)
 }
 
 hr_status hr_object_open_for(hr_object **out, const char *root, const char *path, size_t want,
-                             hr_cancel *cancel, hr_error *error)
+                             const hr_place *place, hr_cancel *cancel, hr_error *error)
 {
     char joined[MAX_PATH_SIZE];
     const hr_storage *s = hr_storage_of(root, path);
@@ -80,7 +80,7 @@ hr_status hr_object_open_for(hr_object **out, const char *root, const char *path
     bool known = scheme && find(path, scheme);
     if (s == &hr_storage_local && known)
         path += scheme + strlen("://");
-    hr_status status = s->open(out, path, want, cancel, error);
+    hr_status status = s->open(out, path, want, place, cancel, error);
     /* A folder may have a name like a scheme: without a back end it is a local path. */
     if (status != HR_STATUS_OK && error && scheme && !known)
         hr_error_prefix(error, "taken as a local path, as no storage serves %.*s://", (int)scheme,
@@ -91,7 +91,7 @@ hr_status hr_object_open_for(hr_object **out, const char *root, const char *path
 hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr_cancel *cancel,
                          hr_error *error)
 {
-    return hr_object_open_for(out, root, path, HR_OBJECT_START, cancel, error);
+    return hr_object_open_for(out, root, path, HR_OBJECT_START, NULL, cancel, error);
 }
 
 /* Of this thread. The flag lives as long as the call that has set it. */
@@ -150,7 +150,7 @@ hr_status hr_object_read(hr_object *object, int64_t offset, size_t size, void *d
 hr_status hr_object_text(const char *path, char **text, size_t *size, hr_error *error)
 {
     hr_object *object;
-    HR_TRY(hr_object_open_for(&object, NULL, path, HR_OBJECT_WHOLE, NULL, error));
+    HR_TRY(hr_object_open_for(&object, NULL, path, HR_OBJECT_WHOLE, NULL, NULL, error));
     *size = (size_t)object->size;
     *text = hr_calloc(*size + 1, 1, error);
     hr_status status =

@@ -26,8 +26,19 @@ struct hr_object {
     int64_t size;
     uint64_t version; /* differs if the contents changed; 0: unknown */
     const char
-        *server; /* which one was asked, if the path does not say it: part of keys; or NULL */
+        *server;       /* which one was asked, if the path does not say it: part of keys; or NULL */
+    const void *first; /* the first bytes, if they came with the opening */
+    size_t first_size;
 };
+
+/* Where a caller of `open` wants the first bytes to be. */
+typedef struct hr_place {
+    /* Returns memory for `size` bytes, which replaces what an earlier call returned. It belongs to
+     * the caller, and lives as long as the object. NULL: they are put elsewhere. Any thread, but
+     * before `open` returns. */
+    void *(*memory)(void *context, size_t size);
+    void *context;
+} hr_place;
 
 /* An entry of a folder: its name without the folder's. */
 typedef hr_status (*hr_listed_fn)(void *context, const char *name, bool is_folder, hr_error *error);
@@ -40,10 +51,11 @@ typedef struct hr_storage {
     const char *scheme; /* "file" */
     /* How many at once, from as many threads, give full speed. NULL: one per CPU. */
     int32_t (*requests)(void);
-    /* `want`: so many of the first bytes will probably be read. HR_STATUS_NO_MEMORY also means that
-     * there are too few descriptors: that can pass, and the item is not bad. */
-    hr_status (*open)(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
-                      hr_error *error);
+    /* `want`: so many of the first bytes will probably be read; a remote store sends them at once,
+     * to `place` if it is not NULL. HR_STATUS_NO_MEMORY also means that there are too few
+     * descriptors: that can pass, and the item is not bad. */
+    hr_status (*open)(hr_object **out, const char *path, size_t want, const hr_place *place,
+                      hr_cancel *cancel, hr_error *error);
     /* Reads all of the range, which lies within the object. `*cached`: no wait was needed. */
     hr_status (*read)(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
                       hr_cancel *cancel, hr_error *error);
@@ -69,7 +81,7 @@ const hr_storage *hr_storage_of(const char *root, const char *path);
  * HR_OBJECT_WHOLE, so that reading a small one takes a single request. */
 enum { HR_OBJECT_START = 64 << 10, HR_OBJECT_WHOLE = 1 << 20 };
 hr_status hr_object_open_for(hr_object **out, const char *root, const char *path, size_t want,
-                             hr_cancel *cancel, hr_error *error);
+                             const hr_place *place, hr_cancel *cancel, hr_error *error);
 
 /* See hr_storage.direct. */
 void hr_object_direct(hr_object *object);

@@ -9,36 +9,45 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
-#include "remote/credentials_fetch.h"
-#include "remote/credentials_parse.h"
 #include "io/storage.h"
+#include "remote/azure.h"
+#include "remote/credentials_fetch.h"
+#include "remote/credentials_given.h"
+#include "remote/credentials_parse.h"
 
 #define EARLY 300      /* seconds before they expire, new ones are fetched */
 #define LASTS 60       /* seconds until files and metadata are read again */
 #define PROFILES_MAX 5 /* that refer to one another */
 #define WAIT_MS 50     /* how long a set `cancel` may go unnoticed */
 
-/* What was found: S3's and Google's. `lock` guards it, also while it is fetched. */
+/* What was found for each service. `lock` guards it. It is not held while somebody is asked, which
+ * may be the program: then `asking` is set, and others wait for `answered`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answered;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
-    bool valid;
-    uint64_t key; /* of the environment that chose them */
+    bool valid, asking;
+    uint64_t key; /* of what chose them: the environment, or the program */
     int64_t until;
     hr_credentials credentials;
     int64_t failed_ns; /* when they were looked for in vain; 0: never */
     hr_error failure;
-} kept[2];
+} kept[HR_SERVICES];
 
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
-    kept[0].valid = kept[1].valid = false;
-    kept[0].failed_ns = kept[1].failed_ns = 0;
+    hr_cond_init(&answered);
+    for (int32_t i = 0; i < HR_SERVICES; i++) {
+        kept[i].valid = kept[i].asking = false;
+        kept[i].failed_ns = 0;
+    }
+    hr_given_in_child();
 }
 
 static void prepare(void)
 {
+    hr_cond_init(&answered);
     pthread_atfork(NULL, NULL, in_child);
 }
 
@@ -184,7 +193,9 @@ static hr_status find_google(hr_credentials *out, hr_cancel *cancel, hr_error *e
                                 error);
     if (token[0])
         return from_environment("", "", token, out, error);
-    if (!hr_env("NO_GCE_CHECK")[0])
+    bool found = false;
+    HR_TRY(hr_fetch_google_login(out, &found, cancel, error));
+    if (!found && !hr_env("NO_GCE_CHECK")[0])
         (void)hr_fetch_google(out, cancel, NULL);
     return HR_STATUS_OK;
 }
@@ -226,10 +237,14 @@ static hr_status find_amazon(hr_credentials *out, const hr_profile *p, hr_cancel
     return any(out) ? HR_STATUS_OK : from_machine(out, cancel, error);
 }
 
-static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
+static hr_status find(hr_service service, hr_credentials *out, hr_cancel *cancel, hr_error *error)
 {
-    if (google)
+    if (hr_is_given(service))
+        return hr_given_ask(service, out, error);
+    if (service == HR_GOOGLE)
         return find_google(out, cancel, error);
+    if (service == HR_AZURE)
+        return hr_azure_credentials(out, error);
     hr_profile *p = hr_calloc(1, sizeof(*p), error);
     if (!p)
         return HR_STATUS_NO_MEMORY;
@@ -240,8 +255,8 @@ static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_er
     return status;
 }
 
-/* The hash of the variables that choose. */
-static uint64_t environment_key(void)
+/* The hash of what chooses: the variables, and what the program gives. */
+static uint64_t key_of(hr_service service)
 {
     static const char *const names[] = {"AWS_ACCESS_KEY_ID",
                                         "AWS_SECRET_ACCESS_KEY",
@@ -267,8 +282,15 @@ static uint64_t environment_key(void)
                                         "GS_ACCESS_KEY_ID",
                                         "GS_SECRET_ACCESS_KEY",
                                         "CLOUDSDK_AUTH_ACCESS_TOKEN",
-                                        "GOOGLE_OAUTH_ACCESS_TOKEN"};
-    uint64_t h = HR_FNV1A;
+                                        "GOOGLE_OAUTH_ACCESS_TOKEN",
+                                        "GOOGLE_APPLICATION_CREDENTIALS",
+                                        "CLOUDSDK_CONFIG",
+                                        "AZURE_STORAGE_CONNECTION_STRING",
+                                        "AZURE_STORAGE_KEY",
+                                        "AZURE_STORAGE_ACCOUNT_KEY",
+                                        "AZURE_STORAGE_SAS_TOKEN"};
+    const uint64_t version = hr_given_version(service);
+    uint64_t h = hr_fnv1a(HR_FNV1A, &version, sizeof(version));
     for (size_t i = 0; i < HR_COUNT_OF(names); i++)
         h = hr_fnv1a(h, hr_env(names[i]), strlen(hr_env(names[i])) + 1);
     return h;
@@ -276,89 +298,102 @@ static uint64_t environment_key(void)
 
 /* ---- what is kept ---- */
 
-/* Lock held. If there are no new credentials now, those that are still valid stay in use. */
-static hr_status renew(bool google, uint64_t key, hr_cancel *cancel, hr_error *error)
+/* Looks for credentials. If there are no new ones now, those that are still valid stay in use. Lock
+ * held on entry and exit, but not meanwhile; `asking` is set. */
+static hr_status renew(hr_service service, uint64_t key, hr_cancel *cancel, hr_error *error)
 {
-    hr_credentials *now = hr_calloc(1, sizeof(*now), error), *old = &kept[google].credentials;
+    hr_credentials *now = hr_calloc(1, sizeof(*now), error), *old = &kept[service].credentials;
     if (!now)
         return HR_STATUS_NO_MEMORY;
     int64_t clock = (int64_t)time(NULL);
-    bool good = kept[google].valid && kept[google].key == key && any(old) && old->expires > clock;
-    hr_status status = find(google, now, cancel, error);
+    bool good = kept[service].valid && kept[service].key == key && any(old) && old->expires > clock;
+    pthread_mutex_unlock(&lock);
+    hr_status status = find(service, now, cancel, error);
+    pthread_mutex_lock(&lock);
     if (good && (status != HR_STATUS_OK || !any(now))) {
         *now = *old;
         status = HR_STATUS_OK;
     }
     if (status == HR_STATUS_OK) {
         int64_t until = now->expires - EARLY;
-        kept[google].until = any(now) && until > clock ? until : clock + LASTS;
-        kept[google].key = key;
+        kept[service].until = any(now) && until > clock ? until : clock + LASTS;
+        kept[service].key = key;
         *old = *now;
     }
-    kept[google].valid = status == HR_STATUS_OK && (any(now) || !hr_cancelled(cancel));
+    kept[service].valid = status == HR_STATUS_OK && (any(now) || !hr_cancelled(cancel));
     hr_free(now);
     return status;
 }
 
-/* Another thread may hold the lock while it asks a server. */
-static bool take_lock(hr_cancel *cancel)
+/* Another thread asks somebody. Lock held. False: the request is cancelled. */
+static bool await_answer(hr_service service, hr_cancel *cancel)
 {
-    for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += WAIT_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        if (pthread_mutex_timedlock(&lock, &until) == 0)
-            return true;
-        if (hr_cancelled(cancel))
-            return false;
+    while (kept[service].asking && !hr_cancelled(cancel)) {
+        struct timespec until = hr_clock_after(WAIT_MS * HR_NS_PER_MS);
+        pthread_cond_timedwait(&answered, &lock, &until);
     }
+    return !kept[service].asking;
 }
 
-/* Lock held. A failure also is that of all who waited for the lock meanwhile: many requests do not
- * look for credentials one after the other. */
-static hr_status get(bool google, int64_t asked_ns, hr_cancel *cancel, hr_error *error)
+/* Lock held. A failure also is that of all who waited meanwhile: many requests do not look for
+ * credentials one after the other. */
+static hr_status get(hr_service service, int64_t asked_ns, hr_cancel *cancel, hr_error *error)
 {
-    uint64_t key = environment_key();
-    bool same = kept[google].key == key;
-    hr_error *failure = &kept[google].failure;
-    if (kept[google].valid && same && (int64_t)time(NULL) < kept[google].until)
+    if (!await_answer(service, cancel))
+        return hr_fail(error, HR_STATUS_STATE, "the request was cancelled");
+    uint64_t key = key_of(service);
+    bool same = kept[service].key == key;
+    hr_error failure;
+    if (kept[service].valid && same && (int64_t)time(NULL) < kept[service].until)
         return HR_STATUS_OK;
-    if (kept[google].failed_ns > asked_ns && same)
-        return hr_fail(error, failure->status, "%s", failure->message);
-    hr_status status = renew(google, key, cancel, failure);
+    if (kept[service].failed_ns > asked_ns && same)
+        return hr_fail(error, kept[service].failure.status, "%s", kept[service].failure.message);
+    kept[service].asking = true;
+    hr_status status = renew(service, key, cancel, &failure);
+    kept[service].asking = false;
+    pthread_cond_broadcast(&answered);
     if (status == HR_STATUS_OK)
         return status;
-    kept[google].key = key;
-    kept[google].failed_ns = hr_cancelled(cancel) ? 0 : hr_clock_ns();
-    return hr_fail(error, status, "%s", failure->message);
+    kept[service].key = key;
+    kept[service].failure = failure;
+    kept[service].failed_ns = hr_cancelled(cancel) ? 0 : hr_clock_ns();
+    return hr_fail(error, status, "%s", failure.message);
 }
 
-hr_status hr_credentials_get(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
+hr_status hr_credentials_get(hr_service service, hr_credentials *out, hr_cancel *cancel,
+                             hr_error *error)
 {
     int64_t asked_ns = hr_clock_ns();
     pthread_once(&once, prepare);
-    if (!take_lock(cancel))
-        return hr_fail(error, HR_STATUS_STATE, "the request was cancelled");
-    hr_status status = get(google, asked_ns, cancel, error);
+    pthread_mutex_lock(&lock);
+    hr_status status = get(service, asked_ns, cancel, error);
     if (status == HR_STATUS_OK)
-        *out = kept[google].credentials;
+        *out = kept[service].credentials;
     pthread_mutex_unlock(&lock);
     return status;
 }
 
-bool hr_credentials_refresh(bool google, const char *token)
+/* Whether the credentials are values of the environment, which a process cannot renew. */
+static bool is_fixed(hr_service service)
+{
+    if (hr_is_given(service))
+        return false;
+    if (service == HR_GOOGLE)
+        return hr_env("GS_ACCESS_KEY_ID")[0] || hr_env("CLOUDSDK_AUTH_ACCESS_TOKEN")[0] ||
+               hr_env("GOOGLE_OAUTH_ACCESS_TOKEN")[0];
+    return service == HR_AZURE || hr_env("AWS_ACCESS_KEY_ID")[0];
+}
+
+bool hr_credentials_refresh(hr_service service, const char *token)
 {
     pthread_once(&once, prepare);
+    bool fixed = is_fixed(service);
     pthread_mutex_lock(&lock);
-    bool fixed = google
-                     ? hr_env("GS_ACCESS_KEY_ID")[0] || hr_env("CLOUDSDK_AUTH_ACCESS_TOKEN")[0] ||
-                           hr_env("GOOGLE_OAUTH_ACCESS_TOKEN")[0]
-                     : hr_env("AWS_ACCESS_KEY_ID")[0] != 0;
-    bool same = kept[google].valid && strcmp(kept[google].credentials.token, token) == 0;
+    const char *now = kept[service].credentials.token;
+    size_t size = strlen(token), length = strlen(now);
+    bool same = kept[service].valid && size >= length && strcmp(token + size - length, now) == 0;
     if (same && !fixed)
-        kept[google].valid = false;
+        kept[service].valid = false;
     pthread_mutex_unlock(&lock);
     return !fixed && token[0];
 }

@@ -11,6 +11,10 @@ bool hr_in_container(void); /* whether the environment names a server of the con
 hr_status hr_fetch_container(hr_credentials *out, hr_cancel *cancel, hr_error *error);
 hr_status hr_fetch_instance(hr_credentials *out, hr_cancel *cancel, hr_error *error);
 hr_status hr_fetch_google(hr_credentials *out, hr_cancel *cancel, hr_error *error);
+/* A token for the login that GOOGLE_APPLICATION_CREDENTIALS names, or that of gcloud. `*found`:
+ * there is one. */
+hr_status hr_fetch_google_login(hr_credentials *out, bool *found, hr_cancel *cancel,
+                                hr_error *error);
 
 /* A role that is to be assumed: by who has a token in a file, or by who has other credentials. */
 typedef struct hr_role {

@@ -209,6 +209,25 @@ hr_status hr_sso_token_parse(hr_sso_token *out, const char *text, hr_error *erro
                : hr_fail(error, HR_STATUS_CORRUPT, "the file contains no token with its expiry");
 }
 
+hr_status hr_google_login_parse(hr_google_login *out, const char *text, hr_error *error)
+{
+    hr_json *json;
+    HR_TRY(hr_json_parse(&json, text, strlen(text), error));
+    bool good =
+        hr_credentials_copy(out->type, sizeof(out->type), string_of(json, "type")) && out->type[0];
+    if (good && strcmp(out->type, "authorized_user") == 0)
+        good =
+            hr_credentials_copy(out->id, sizeof(out->id), string_of(json, "client_id")) &&
+            hr_credentials_copy(out->secret, sizeof(out->secret),
+                                string_of(json, "client_secret")) &&
+            hr_credentials_copy(out->token, sizeof(out->token), string_of(json, "refresh_token")) &&
+            hr_credentials_copy(out->server, sizeof(out->server), string_of(json, "token_uri")) &&
+            out->id[0] && out->token[0];
+    hr_json_destroy(json);
+    return good ? HR_STATUS_OK
+                : hr_fail(error, HR_STATUS_CORRUPT, "the file contains no credentials of Google's");
+}
+
 /* ---- XML ---- */
 
 /* The text of the only element of that name in `text`; false: it is not there, or it is not plain.

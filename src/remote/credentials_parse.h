@@ -40,6 +40,14 @@ typedef struct hr_sso_token {
 
 hr_status hr_sso_token_parse(hr_sso_token *out, const char *text, hr_error *error);
 
+/* What a file with credentials of Google's says; the rest is set for the type "authorized_user". */
+typedef struct hr_google_login {
+    char type[64], id[256], secret[256], token[2048];
+    char server[512]; /* which gives tokens; or "" */
+} hr_google_login;
+
+hr_status hr_google_login_parse(hr_google_login *out, const char *text, hr_error *error);
+
 /* Splits a command as a shell does, with quotes and backslashes but without expansions, in place.
  * `words` ends with NULL. False: too many words, no word, or an open quote. */
 enum { HR_WORDS_MAX = 64 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Objects that are read with HTTP: http://, https://, s3://, gs://. Opening one reads its first
- * bytes, because that takes as long as asking for its size; a small object is then complete. */
+/* Objects that are read with HTTP: http://, https://, s3://, gs://, az://. Opening one reads its
+ * first bytes, because that takes as long as asking for its size; a small object is then complete.
+ */
 #include "io/storage.h"
 
 #include <stdio.h>
@@ -24,10 +25,10 @@ typedef struct remote {
     char *url; /* of http:// and https:// */
     hr_s3 s3;  /* of the others: `key` is not NULL */
     char server[HR_S3_SERVER_SIZE];
-    char tag[128];  /* ETag; "" if the server sends none */
-    bool no_ranges; /* the server sends whole objects only */
-    uint8_t *first; /* the first bytes */
-    size_t first_size;
+    char tag[128];         /* ETag; "" if the server sends none */
+    bool no_ranges;        /* the server sends whole objects only */
+    const hr_place *place; /* the caller's, while it is opened; or NULL */
+    void *own;             /* memory of the first bytes, unless they are where the caller wanted */
 } remote;
 
 /* A request for a range. */
@@ -182,7 +183,7 @@ static void fetch_init(fetch *f, remote *o, int64_t offset, size_t size, void *d
 static void remote_close(hr_object *object)
 {
     remote *o = (remote *)object;
-    hr_free(o->first);
+    hr_free(o->own);
     hr_free(o->uri);
     hr_free(o->url);
     hr_s3_fini(&o->s3);
@@ -208,20 +209,23 @@ static char *url_of(const char *uri, hr_error *error)
 static void *place_first(void *context, size_t size)
 {
     remote *o = context;
-    hr_free(o->first); /* of an attempt that failed */
-    return o->first = hr_realloc(NULL, HR_MAX(size, (size_t)1), 1, NULL);
+    void *memory = o->place ? o->place->memory(o->place->context, size) : NULL;
+    hr_free(o->own); /* of an attempt that failed */
+    o->own = memory ? NULL : hr_realloc(NULL, HR_MAX(size, (size_t)1), 1, NULL);
+    o->object.first = memory ? memory : o->own;
+    return (void *)(uintptr_t)o->object.first;
 }
 
 static hr_status fetch_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
 {
-    fetch *f = hr_calloc(1, sizeof(*f), error);
+    fetch *f = hr_realloc(NULL, 1, sizeof(*f), error);
     if (!f)
         return HR_STATUS_NO_MEMORY;
     fetch_init(f, o, 0, want, NULL);
     f->call.request.place = place_first;
     f->call.request.context = o;
     hr_status status = hr_net_call_run(&f->call, cancel, error);
-    o->first_size = status == HR_STATUS_OK ? f->call.request.size : 0;
+    o->object.first_size = status == HR_STATUS_OK ? f->call.request.size : 0;
     hr_free(f);
     return status;
 }
@@ -241,14 +245,17 @@ static hr_disk_about about_of(const remote *o)
 /* Whether the cache has the first bytes. */
 static bool load_first(remote *o, size_t want)
 {
+    size_t size;
     hr_disk_about about;
     const hr_disk_range range = range_of(o, 0, want);
-    if (!hr_disk_cache_is_on() || !place_first(o, want) ||
-        !hr_disk_cache_load(&range, o->first, &o->first_size, &about) ||
-        (int64_t)o->first_size != HR_MIN((int64_t)want, about.size))
+    if (!hr_disk_cache_is_on() || !(o->own = hr_realloc(NULL, want, 1, NULL)) ||
+        !hr_disk_cache_load(&range, o->own, &size, &about) ||
+        (int64_t)size != HR_MIN((int64_t)want, about.size))
         return false;
-    uint8_t *shorter = hr_realloc(o->first, HR_MAX(o->first_size, (size_t)1), 1, NULL);
-    o->first = shorter ? shorter : o->first;
+    void *shorter = hr_realloc(o->own, HR_MAX(size, (size_t)1), 1, NULL);
+    o->own = shorter ? shorter : o->own;
+    o->object.first = o->own;
+    o->object.first_size = size;
     o->object.size = about.size;
     o->object.version = about.version;
     memcpy(o->tag, about.tag, sizeof(o->tag));
@@ -264,17 +271,18 @@ static hr_status read_first(remote *o, size_t want, hr_cancel *cancel, hr_error 
     const hr_disk_about about = about_of(o);
     const hr_disk_range range = range_of(o, 0, want);
     if (!o->no_ranges)
-        hr_disk_cache_store(&range, o->first, o->first_size, &about);
+        hr_disk_cache_store(&range, o->object.first, o->object.first_size, &about);
     return HR_STATUS_OK;
 }
 
-static hr_status remote_open(hr_object **out, const char *uri, size_t want, hr_cancel *cancel,
-                             hr_error *error)
+static hr_status remote_open(hr_object **out, const char *uri, size_t want, const hr_place *place,
+                             hr_cancel *cancel, hr_error *error)
 {
     remote *o = hr_calloc(1, sizeof(*o), error);
     if (!o)
         return HR_STATUS_NO_MEMORY;
     o->object = (hr_object){.storage = &hr_storage_http, .size = -1};
+    o->place = place;
     o->uri = hr_strdup(uri, error);
     hr_status status = o->uri ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
     if (!o->uri)
@@ -324,20 +332,21 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
                              bool *cached, hr_cancel *cancel, hr_error *error)
 {
     remote *o = (remote *)object;
+    const uint8_t *first = object->first;
     *cached = false;
     if (size == 0)
         return HR_STATUS_OK;
-    if ((uint64_t)offset + size <= o->first_size) {
-        memcpy(dst, o->first + offset, size);
+    if ((uint64_t)offset + size <= object->first_size) {
+        memcpy(dst, first + offset, size);
         return HR_STATUS_OK;
     }
     if (o->no_ranges && (offset != 0 || (int64_t)size != object->size))
         return hr_fail(error, HR_STATUS_IO,
                        "the server does not serve ranges, but %zu of %lld bytes are needed", size,
                        (long long)object->size);
-    if (!o->no_ranges && (uint64_t)offset < o->first_size) { /* what has come with the opening */
-        size_t have = o->first_size - (size_t)offset;
-        memcpy(dst, o->first + offset, have);
+    if (!o->no_ranges && (uint64_t)offset < object->first_size) { /* came with the opening */
+        size_t have = object->first_size - (size_t)offset;
+        memcpy(dst, first + offset, have);
         offset += (int64_t)have;
         dst = (char *)dst + have;
         size -= have;
@@ -369,3 +378,4 @@ const hr_storage hr_storage_http = REMOTE("http", NULL);
 const hr_storage hr_storage_https = REMOTE("https", NULL);
 const hr_storage hr_storage_s3 = REMOTE("s3", hr_s3_list);
 const hr_storage hr_storage_gs = REMOTE("gs", hr_s3_list);
+const hr_storage hr_storage_az = REMOTE("az", hr_s3_list);

@@ -65,7 +65,7 @@ static char *learnt_region(const hr_s3 *s3)
 static void region_of(const hr_s3 *s3, char region[HR_REGION_SIZE])
 {
     memcpy(region, s3->region, HR_REGION_SIZE);
-    if (s3->google)
+    if (s3->service != HR_AMAZON)
         return;
     take_lock();
     const char *said = learnt_region(s3);
@@ -96,7 +96,7 @@ static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
 {
     char region[HR_REGION_SIZE];
     size_t slot = slot_of(s3->bucket);
-    if (s3->google ||
+    if (s3->service != HR_AMAZON ||
         !hr_net_header(&call->request, "x-amz-bucket-region", region, sizeof(region)) ||
         !hr_region_good(region))
         return false;
@@ -136,17 +136,27 @@ static hr_status resolve_amazon(hr_s3 *out, hr_error *error)
 
 static hr_status resolve(hr_s3 *out, hr_error *error)
 {
-    if (!out->google)
+    if (out->service == HR_AMAZON)
         return resolve_amazon(out, error);
+    if (out->service == HR_AZURE)
+        return hr_azure_server(out->account, out->endpoint, sizeof(out->endpoint), error);
     const char *chosen = hr_env("STORAGE_EMULATOR_HOST");
     memcpy(out->region, "auto", sizeof("auto"));
     return hr_url_base(out->endpoint, sizeof(out->endpoint),
                        chosen[0] ? chosen : "https://storage.googleapis.com", error);
 }
 
+static hr_service service_of(const char *uri)
+{
+    int32_t service = HR_SERVICES - 1;
+    while (service > 0 && strncmp(uri, hr_service_scheme((hr_service)service), 2) != 0)
+        service--;
+    return (hr_service)service;
+}
+
 hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)
 {
-    *out = (hr_s3){.google = strncmp(uri, "gs://", 5) == 0};
+    *out = (hr_s3){.service = service_of(uri)};
     const char *bucket = strstr(uri, "://") + 3;
     size_t size = strcspn(bucket, "/");
     for (size_t i = 0; i < size; i++)
@@ -154,7 +164,7 @@ hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)
             size = 0;
     if (size == 0 || size >= sizeof(out->bucket))
         return hr_fail(error, HR_STATUS_VALUE, "the URI does not begin with %s://bucket/",
-                       out->google ? "gs" : "s3");
+                       hr_service_scheme(out->service));
     memcpy(out->bucket, bucket, size);
     HR_TRY(resolve(out, error));
     out->key = hr_strdup(bucket[size] ? bucket + size + 1 : "", error);
@@ -190,6 +200,29 @@ static hr_status make_url(const hr_s3 *s3, const char *region, const char *key, 
 
 /* ---- requests ---- */
 
+/* Adds a query, which is escaped, to a URL. */
+static hr_status add_query(char *url, const char *query, hr_error *error)
+{
+    size_t size = strlen(url), room = HR_URL_SIZE - size;
+    int n = query[0] ? snprintf(url + size, room, "%c%s", strchr(url, '?') ? '&' : '?', query) : 0;
+    return n >= 0 && (size_t)n < room ? HR_STATUS_OK
+                                      : hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
+}
+
+static hr_status sign_azure(const hr_s3 *s3, const hr_credentials *c, hr_net_call *call, char *url,
+                            const char *path, const char *query, const char *range, hr_error *error)
+{
+    size_t size = strlen(path);
+    while (!s3->key[0] && size > 1 && path[size - 1] == '/') /* that of a container has no slash */
+        url[strlen(url) - 1] = 0, size--;
+    const hr_azure_request r = {
+        .account = s3->account, .path = path, .query = query, .range = range};
+    HR_TRY(hr_azure_add(call, &r, c, error));
+    HR_TRY(add_query(url, query, error));
+    const char *sas = hr_azure_is_sas(c->token) ? c->token : "";
+    return add_query(url, sas + (sas[0] == '?'), error);
+}
+
 static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call *call, char *url,
                            const char *key, const char *query, const char *range, hr_error *error)
 {
@@ -199,6 +232,8 @@ static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call
     HR_TRY(make_url(s3, region, key, url, error));
     HR_TRY(hr_url_host(url, host, &path, error));
     call->request.url = url;
+    if (s3->service == HR_AZURE)
+        return sign_azure(s3, c, call, url, path, query, range, error);
     if (range)
         HR_TRY(hr_net_call_header(call, error, "Range: %s", range));
     if (c->access_key[0]) {
@@ -212,11 +247,7 @@ static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call
     } else if (c->token[0]) {
         HR_TRY(hr_net_call_header(call, error, "Authorization: Bearer %s", c->token));
     }
-    size_t size = strlen(url);
-    if (query[0] &&
-        snprintf(url + size, HR_URL_SIZE - size, "?%s", query) >= (int)(HR_URL_SIZE - size))
-        return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
-    return HR_STATUS_OK;
+    return add_query(url, query, error);
 }
 
 hr_status hr_s3_sign(const hr_s3 *s3, hr_net_call *call, char *url, const char *key,
@@ -225,7 +256,7 @@ hr_status hr_s3_sign(const hr_s3 *s3, hr_net_call *call, char *url, const char *
     hr_credentials *c = hr_calloc(1, sizeof(*c), error);
     if (!c)
         return HR_STATUS_NO_MEMORY;
-    hr_status status = hr_credentials_get(s3->google, c, cancel, error);
+    hr_status status = hr_credentials_get(s3->service, c, cancel, error);
     if (status == HR_STATUS_OK)
         status = sign_with(s3, c, call, url, key, query, range, error);
     hr_free(c);
@@ -235,12 +266,15 @@ hr_status hr_s3_sign(const hr_s3 *s3, hr_net_call *call, char *url, const char *
 /* Whether the answer says that these credentials are not accepted any more. */
 static bool is_expired(const hr_net_request *r)
 {
-    return r->code == 401 || ((r->code == 400 || r->code == 403) &&
-                              (strstr(r->text, "ExpiredToken") || strstr(r->text, "InvalidToken") ||
-                               strstr(r->text, "TokenRefreshRequired")));
+    static const char *const codes[] = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+                                        "<Code>AuthenticationFailed</Code>" /* Azure's */};
+    bool expired = r->code == 401;
+    for (size_t i = 0; i < HR_COUNT_OF(codes) && (r->code == 400 || r->code == 403); i++)
+        expired = expired || strstr(r->text, codes[i]);
+    return expired;
 }
 
-/* The token that the request was sent with; "" if it was sent without. */
+/* What the request was sent with, which ends with its token; "" if it was sent without. */
 static const char *token_of(const hr_net_call *call)
 {
     static const char *const names[] = {"x-amz-security-token: ", "Authorization: Bearer "};
@@ -248,7 +282,7 @@ static const char *token_of(const hr_net_call *call)
         for (size_t k = 0; k < HR_COUNT_OF(names); k++)
             if (strncmp(call->header[i], names[k], strlen(names[k])) == 0)
                 return call->header[i] + strlen(names[k]);
-    return "";
+    return hr_azure_is_sas(call->request.url) ? call->request.url : "";
 }
 
 hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_error *error)
@@ -260,9 +294,10 @@ hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_e
     if ((r->code == 301 || r->code == 307 || r->code == 400 || r->code == 403) &&
         learn_region(s3, call))
         *again = true;
-    if (is_expired(r) && call->attempt <= 2 && hr_credentials_refresh(s3->google, token_of(call)))
+    if (is_expired(r) && call->attempt <= 2 && hr_credentials_refresh(s3->service, token_of(call)))
         *again = true;
-    if (r->code == 403 && !signature_of(call) && error)
+    if ((r->code == 403 || s3->service == HR_AZURE) && !signature_of(call) && !token_of(call)[0] &&
+        error)
         status = hr_error_prefix(error, "no credentials were found, so the request was not signed");
     return status;
 }

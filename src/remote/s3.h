@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Requests to S3, to servers with its interface, and to Google's storage, whose XML interface is
- * the same. */
+/* Requests to stores of objects: S3, servers with its interface, Google's storage, whose XML
+ * interface is the same, and Azure's Blob storage, which differs in signatures and listings. */
 #ifndef HR_REMOTE_S3_H
 #define HR_REMOTE_S3_H
 
 #include "io/storage.h"
+#include "remote/azure.h"
 #include "remote/credentials.h"
 #include "remote/net.h"
 #include "remote/url.h"
@@ -15,15 +16,16 @@ enum { HR_S3_SERVER_SIZE = 640 };
 /* A target: which object of which server. It is resolved once, so that all that is asked, signed
  * and kept of an object is of one server. */
 typedef struct hr_s3 {
-    bool google;
-    char bucket[256];
-    char endpoint[520];          /* "https://host", where it was chosen; "": Amazon's */
-    char region[HR_REGION_SIZE]; /* as chosen; servers may name another one */
-    char *key;                   /* as in the URI, not escaped */
+    hr_service service;
+    char bucket[256];                    /* or the container */
+    char account[HR_AZURE_ACCOUNT_SIZE]; /* of Azure's */
+    char endpoint[520];                  /* "https://host", where it was chosen; "": Amazon's */
+    char region[HR_REGION_SIZE];         /* as chosen; servers may name another one */
+    char *key;                           /* as in the URI, not escaped */
 } hr_s3;
 
-/* Parses "s3://bucket/key" or "gs://bucket/key", and looks into the environment and the profile for
- * the server. */
+/* Parses "s3://bucket/key", "gs://bucket/key" or "az://container/blob", and looks into the
+ * environment and the profile for the server. */
 hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error);
 void hr_s3_fini(hr_s3 *s3);
 /* Describes the server in a key of a cache: the URI does not name it. */
@@ -41,9 +43,10 @@ hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_e
 hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_cancel *cancel,
                      hr_error *error);
 
-/* What an answer to ListObjectsV2 says. Names begin with `prefix`, and others are left out. `next`
- * (1024 bytes) gets the token of the next page, "" at the end. Changes `text`. */
-hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, void *context,
-                           char *next, hr_error *error);
+/* What an answer to ListObjectsV2 says, or to Azure's List Blobs. Names begin with `prefix`, and
+ * others are left out. `next` (1024 bytes) gets the token of the next page, "" at the end. Changes
+ * `text`. */
+hr_status hr_s3_parse_list(hr_service service, char *text, const char *prefix, hr_listed_fn found,
+                           void *context, char *next, hr_error *error);
 
 #endif

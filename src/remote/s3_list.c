@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Listings: answers to ListObjectsV2, which are XML with a few elements that matter. They are
- * hostile: nothing is allocated for them, and names that do not belong to the folder are left out.
+/* Listings: answers to ListObjectsV2 and List Blobs, which are XML with a few elements that matter.
+ * They are hostile: nothing is allocated for them, and names that do not belong to the folder are
+ * left out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,12 +66,26 @@ static void unescape_xml(char *text)
 
 /* ---- elements ---- */
 
+/* The names of the elements that matter. */
+typedef struct dialect {
+    const char *root, *object, *folder; /* of the listing, an object, a folder */
+    const char *name, *folder_name, *next;
+    bool says_more; /* whether there are more pages, in an element of its own */
+} dialect;
+
+static const dialect s3_dialect = {
+    "ListBucketResult",      "Contents", "CommonPrefixes", "Key", "Prefix",
+    "NextContinuationToken", true};
+static const dialect azure_dialect = {"EnumerationResults", "Blob", "BlobPrefix", "Name", "Name",
+                                      "NextMarker",         false};
+
 typedef struct parser {
+    const dialect *words;
     const char *prefix;
     hr_listed_fn found;
     void *context;
     bool escaped;        /* names are escaped as in URLs */
-    bool object, folder; /* inside <Contents>, <CommonPrefixes> */
+    bool object, folder; /* inside those elements */
     bool more;
     char *next;
 } parser;
@@ -92,13 +107,17 @@ static hr_status take_name(const parser *p, char *name, bool is_folder, hr_error
 /* An element with its text. */
 static hr_status take(parser *p, const char *tag, char *text, hr_error *error)
 {
-    if (strcmp(tag, "Key") == 0 && p->object)
+    const dialect *w = p->words;
+    if (strcmp(tag, w->name) == 0 && p->object)
         return take_name(p, text, false, error);
-    if (strcmp(tag, "Prefix") == 0 && p->folder)
+    if (strcmp(tag, w->folder_name) == 0 && p->folder)
         return take_name(p, text, true, error);
-    if (strcmp(tag, "IsTruncated") == 0)
+    if (strncmp(tag, "Name ", 5) == 0 && (p->object || p->folder))
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "the listing has a name that XML cannot express: '%.200s'", text);
+    if (strcmp(tag, "IsTruncated") == 0 && w->says_more)
         p->more = strcmp(text, "true") == 0;
-    if (strcmp(tag, "NextContinuationToken") == 0) {
+    if (strcmp(tag, w->next) == 0) {
         unescape_xml(text);
         if (strlen(text) >= TOKEN_SIZE)
             return hr_fail(error, HR_STATUS_LIMIT,
@@ -108,13 +127,16 @@ static hr_status take(parser *p, const char *tag, char *text, hr_error *error)
     return HR_STATUS_OK;
 }
 
-hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, void *context,
-                           char *next, hr_error *error)
+hr_status hr_s3_parse_list(hr_service service, char *text, const char *prefix, hr_listed_fn found,
+                           void *context, char *next, hr_error *error)
 {
-    parser p = {.prefix = prefix, .found = found, .context = context, .next = next};
+    const dialect *w = service == HR_AZURE ? &azure_dialect : &s3_dialect;
+    parser p = {.words = w, .prefix = prefix, .found = found, .context = context, .next = next};
+    char root[32];
+    snprintf(root, sizeof(root), "<%s", w->root);
     p.escaped = strstr(text, "<EncodingType>url</EncodingType>") != NULL;
     *next = 0;
-    if (!strstr(text, "<ListBucketResult"))
+    if (!strstr(text, root))
         return hr_fail(error, HR_STATUS_CORRUPT, "the server did not answer with a listing");
     for (char *tag = strchr(text, '<'); tag;) {
         char *end = strchr(++tag, '>');
@@ -123,9 +145,9 @@ hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, v
         *end = 0;
         bool closing = *tag == '/';
         const char *name = tag + closing;
-        if (strcmp(name, "Contents") == 0)
+        if (strcmp(name, w->object) == 0)
             p.object = !closing;
-        else if (strcmp(name, "CommonPrefixes") == 0)
+        else if (strcmp(name, w->folder) == 0)
             p.folder = !closing;
         char *content = end + 1;
         tag = strchr(content, '<');
@@ -137,7 +159,7 @@ hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, v
     if (p.more && !*next)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the listing is incomplete, but the server sent no continuation token");
-    if (!p.more)
+    if (!p.more && w->says_more)
         *next = 0;
     return HR_STATUS_OK;
 }
@@ -177,9 +199,14 @@ static hr_status make_query(listing *l, hr_error *error)
     if (!hr_url_escape(l->token, false, token, sizeof(token)) ||
         !hr_url_escape(l->prefix, false, prefix, sizeof(prefix)))
         return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
-    snprintf(l->query, sizeof(l->query),
-             "%s%s%sdelimiter=%%2F&encoding-type=url&list-type=2&prefix=%s",
-             token[0] ? "continuation-token=" : "", token, token[0] ? "&" : "", prefix);
+    if (l->s3.service == HR_AZURE)
+        snprintf(l->query, sizeof(l->query),
+                 "comp=list&delimiter=%%2F%s%s&prefix=%s&restype=container",
+                 token[0] ? "&marker=" : "", token, prefix);
+    else
+        snprintf(l->query, sizeof(l->query),
+                 "%s%s%sdelimiter=%%2F&encoding-type=url&list-type=2&prefix=%s",
+                 token[0] ? "continuation-token=" : "", token, token[0] ? "&" : "", prefix);
     return HR_STATUS_OK;
 }
 
@@ -219,7 +246,7 @@ static hr_status list_pages(listing *l, char *page, hr_cancel *cancel, hr_error 
                                 .context = l};
         HR_TRY(hr_net_call_run(&l->call, cancel, error));
         page[l->call.request.size] = 0;
-        HR_TRY(hr_s3_parse_list(page, l->prefix, count_name, l, l->token, error));
+        HR_TRY(hr_s3_parse_list(l->s3.service, page, l->prefix, count_name, l, l->token, error));
         if (!l->token[0])
             return HR_STATUS_OK;
         HR_TRY(check_progress(l, error));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Fuzz target: what servers, programs and their files say. The first byte chooses the parser:
- * listings of S3, profiles of AWS, logins, commands, times, or answers with credentials. */
+ * listings of S3 and Azure, profiles of AWS, logins, commands, times, or answers with credentials.
+ */
 #include "remote/credentials_parse.h"
 #include "remote/s3.h"
 #include "replay.h"
@@ -45,6 +46,18 @@ static void answer(hr_answer kind, const char *text)
          c->expires < 0 || (!c->access_key[0] && kind != HR_ANSWER_GOOGLE)))
         abort();
     free(c);
+}
+
+static void login(const char *text)
+{
+    hr_google_login *l = calloc(1, sizeof(*l));
+    hr_error error;
+    if (l && hr_google_login_parse(l, text, &error) == HR_STATUS_OK &&
+        (!is_plain(l->type, sizeof(l->type)) || !is_plain(l->id, sizeof(l->id)) ||
+         !is_plain(l->secret, sizeof(l->secret)) || !is_plain(l->token, sizeof(l->token)) ||
+         !is_plain(l->server, sizeof(l->server)) || !l->type[0]))
+        abort();
+    free(l);
 }
 
 static void words(char *text)
@@ -95,8 +108,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 9:
         answer((hr_answer)(data[0] - 5), text);
         break;
-    default:
-        (void)hr_s3_parse_list(text, "a/", found, &total, next, &error);
+    case 10:
+        login(text);
+        break;
+    default: /* 11: of Azure */
+        (void)hr_s3_parse_list(data[0] == 11 ? HR_AZURE : HR_AMAZON, text, "a/", found, &total,
+                               next, &error);
     }
     free(text);
     return 0;

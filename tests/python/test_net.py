@@ -83,6 +83,26 @@ def test_large_files_are_read_in_parts(server: Server) -> None:
     }
 
 
+def test_sizes_around_the_first_request(server: Server) -> None:
+    """Received straight into the sample's buffer, or not, and again after half of it: the same bytes."""
+    chance = np.random.default_rng(3)
+    sizes = [0, 1, 4095, 65536, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000]
+    server.objects = {f"/{i}": chance.bytes(size) for i, size in enumerate(sizes * 3)}
+    server.fault = lambda path, count: "cut" if count == 1 and int(path[1:]) % 5 else None
+    assert read([server.url + path for path in server.objects]) == list(server.objects.values())
+
+
+def test_bytes_that_wait_for_a_worker_are_limited(server: Server) -> None:
+    """Only what two workers wait for is read beyond the limit."""
+    server.objects = {f"/{i}": bytes([i]) * 40_000 for i in range(100)}
+    files = [server.url + path for path in server.objects]
+    with Pipeline(50, 2, None, read_ahead_limit=100_000, prefetch_queue_depth=1) as pipe:
+        pipe.set_outputs(fn.readers.file(files=files, name="r")[0])
+    got = [np.asarray(sample).tobytes() for _ in range(2) for sample in pipe.run()[0]]
+    assert got == list(server.objects.values())
+    assert 40_000 <= pipe.stats()["read_ahead_peak_bytes"] <= 100_000 + 2 * 40_000
+
+
 def test_no_byte_is_asked_for_twice(server: Server) -> None:
     """Also by io.file.read, whose operator needs the size before the bytes."""
     for size, most in ((1, 1), (70_000, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (3_000_000, 2)):

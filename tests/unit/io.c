@@ -149,10 +149,11 @@ static struct {
     atomic_int opened, closed, reads;
 } faulty;
 
-static hr_status faulty_open(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
-                             hr_error *error)
+static hr_status faulty_open(hr_object **out, const char *path, size_t want, const hr_place *place,
+                             hr_cancel *cancel, hr_error *error)
 {
     (void)want;
+    (void)place;
     (void)cancel;
     (void)error;
     atomic_fetch_add(&faulty.opened, 1);

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "python"
 LAYERS = """
 _core
 _base
+_storage
 _tables
 tensors
 _graph

@@ -24,7 +24,8 @@ PARTS = {
         serialize""".split(),
     "src/io": "storage local open_files readahead items file_store".split(),
     "src/remote": """net_module.h net url credentials.h sha1 sigv4 credentials_parse credentials_profile credentials_fetch credentials_sts
-        credentials_process credentials.c s3 s3_list disk_cache http_storage""".split(),
+        credentials_process credentials_google credentials_given azure credentials.c s3 s3_list disk_cache
+        http_storage""".split(),
     "src/codecs/video": "video.h module.h bits packets demux video flat memory plan select planes frames".split(),
     "src/codecs/video/bits": "rbsp units.h h264 hevc mpeg4 units av1 bitstream split".split(),
     "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples
@@ -43,7 +44,7 @@ PARTS = {
     "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
         device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
         facts stats pipeline""".split(),
-    "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function tables pipeline.h".split(),
+    "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function tables secrets pipeline.h".split(),
 }
 # Folders whose files still call functions of files after them.
 CALLS_UNORDERED = {"src/exec"}

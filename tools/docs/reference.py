@@ -13,7 +13,11 @@ DECLARATIONS = "<!-- The site shows the declarations of headrace.h here. -->"
 
 # Module, what it is for, the names that are documented (all public ones, if there are none).
 MODULES = (
-    ("headrace", "Pipelines, and images as shards.", ["Pipeline", "pipeline_def", "pack"]),
+    (
+        "headrace",
+        "Pipelines, images as shards, and credentials.",
+        ["Pipeline", "pipeline_def", "pack", "storage_options"],
+    ),
     ("headrace.data_node", "The results of operators while a graph is defined.", ["DataNode"]),
     ("headrace.tensors", "Batches and samples.", []),
     ("headrace.types", "Types and enumerations.", []),

@@ -14,10 +14,10 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeAlias
 
-from headrace import _core, _graph, types
+from headrace import _core, _graph, _storage, types
 from headrace._base import messages
 from headrace._external.video import VideoSource
 from headrace._graph import schema
@@ -89,6 +89,8 @@ class Pipeline(Observed, Shown, Stored):
         index_cache: folder in which the indices are stored, for this and other processes.
         quarantine: file to which the names of bad files are appended, one per line.
         trace: file for a Chrome trace; None: the value of HEADRACE_TRACE.
+        storage_options: credentials for object storage, by scheme: see `headrace.storage_options`.
+            They are those of the process, and no part of the pipeline when it is serialized.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
@@ -133,7 +135,10 @@ class Pipeline(Observed, Shown, Stored):
         index_cache: str | os.PathLike[str] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
+        if storage_options is not None:
+            _storage.storage_options(storage_options)
         self._config = PipelineConfig.checked(locals())
         self._graph = _graph.Graph()
         self._conditionals_enabled = False  # set by `pipeline_def`

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypedDict, overload
 
 from headrace._pipeline.config import OperatorConcurrency, StreamPolicy
@@ -57,6 +58,7 @@ class PipelineOptions(TypedDict, total=False):
     index_cache: _Path | None
     quarantine: _Path | None
     trace: _Path | None
+    storage_options: Mapping[str, Any] | None
     enable_conditionals: bool
 
 
@@ -96,6 +98,10 @@ class Factory(Protocol[P]):
     def __call__(self, *args: Any, quarantine: _Path | None, **both: Any) -> Pipeline: ...
     @overload
     def __call__(self, *args: Any, trace: _Path | None, **both: Any) -> Pipeline: ...
+    @overload
+    def __call__(
+        self, *args: Any, storage_options: Mapping[str, Any] | None, **both: Any
+    ) -> Pipeline: ...
     @overload
     def __call__(self, *args: Any, py_num_workers: int, **both: Any) -> Pipeline: ...
     @overload

@@ -16,8 +16,8 @@
 #define POLL_MS 100 /* how late a stalled transfer may be noticed */
 #define IDLE_MS 60000
 #define REDIRECTS 5
-#define SPARE_MAX 64 /* handles that are kept for other requests */
-#define READ_BUFFER (256L << 10)
+#define SPARE_MAX 64            /* handles that are kept for other requests */
+#define READ_BUFFER (64L << 10) /* of each transfer: short enough to stay in a CPU's cache */
 
 /* What libcurl needs for a transfer. It outlives the transfer if that is ended early, because
  * removing it from libcurl may wait for the resolver. */
@@ -32,8 +32,10 @@ typedef struct transfer {
     struct transfer *next, *prev;
     hr_net_request *request;
     handle *handle; /* while it is active */
+    pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool done, abandoned;
+    bool done; /* guarded by `lock` */
+    bool abandoned;
     bool placed, no_memory; /* of request->place */
     char *body;
     size_t room;
@@ -45,16 +47,16 @@ typedef struct list {
     int32_t count;
 } list;
 
-/* All of a process. `lock` guards it, except for `spare` and `dropped`, which only the thread uses.
- */
+/* All of a process. `lock` guards it, except for what only the thread uses: `spare`, `dropped` and
+ * `ended`. */
 typedef struct engine {
     curl curl;
     void *multi;
     pthread_t thread;
     pthread_mutex_t lock;
-    list queued, active;
+    list queued, active, ended; /* `ended`: to be announced */
     int32_t most;
-    bool stop;
+    bool stop, sleeping;     /* `sleeping`: a request that can start has to wake the thread */
     handle *spare, *dropped; /* for other transfers; to be removed from libcurl */
     int32_t spare_count;
 } engine;
@@ -207,7 +209,7 @@ static bool set_options(const engine *e, transfer *t)
     return failed == 0;
 }
 
-/* Ends a transfer, which the waiting thread may free at once. Lock held. */
+/* Ends a transfer; announce_ended tells the waiting thread. Lock held. */
 static void finish(engine *e, transfer *t, hr_net_end end, const char *why)
 {
     hr_net_request *r = t->request;
@@ -222,8 +224,21 @@ static void finish(engine *e, transfer *t, hr_net_end end, const char *why)
         e->dropped = t->handle;
         t->handle = NULL;
     }
-    t->done = true;
-    pthread_cond_signal(&t->ended);
+    list_add(&e->ended, t);
+}
+
+/* Wakes those who wait for transfers that have ended, and may free them at once. No lock held: a
+ * woken thread would only wait for it. */
+static void announce_ended(engine *e)
+{
+    for (transfer *t = e->ended.first, *next; t; t = next) {
+        next = t->next;
+        pthread_mutex_lock(&t->lock);
+        t->done = true;
+        pthread_cond_signal(&t->ended);
+        pthread_mutex_unlock(&t->lock);
+    }
+    e->ended = (list){0};
 }
 
 /* Removes the handles of transfers that have ended from libcurl. No lock held. */
@@ -349,20 +364,33 @@ static void *thread_main(void *context)
         pthread_mutex_lock(&e->lock);
         take_results(e);
         end_others(e);
-        bool more = can_start(e);
         int ms = e->active.count > 0 ? POLL_MS : IDLE_MS;
+        e->sleeping = !can_start(e) && !e->stop;
+        bool sleep = e->sleeping;
         pthread_mutex_unlock(&e->lock);
+        announce_ended(e);
         remove_dropped(e);
-        if (!more) /* returns at once if requests came since */
+        if (sleep) /* returns at once if the thread was woken since */
             e->curl.multi_poll(e->multi, NULL, 0, ms, NULL);
         pthread_mutex_lock(&e->lock);
+        e->sleeping = false;
     }
     while (e->active.first)
         finish(e, e->active.first, HR_NET_END_FAILED, "the process is ending");
     while (e->queued.first)
         finish(e, e->queued.first, HR_NET_END_FAILED, "the process is ending");
     pthread_mutex_unlock(&e->lock);
+    announce_ended(e);
     return NULL;
+}
+
+/* Whether the caller has to wake the thread, after it has released the lock; nobody else has to
+ * then. Lock held. */
+static bool was_sleeping(engine *e)
+{
+    bool sleeping = e->sleeping;
+    e->sleeping = false;
+    return sleeping;
 }
 
 /* ---- the engine ---- */
@@ -473,6 +501,7 @@ static bool submit(hr_net_request *r, int32_t most)
     transfer *t = e ? calloc(1, sizeof *t) : NULL;
     if (!t)
         return false;
+    pthread_mutex_init(&t->lock, NULL);
     hr_cond_init(&t->ended);
     t->request = r;
     r->transfer = t;
@@ -484,23 +513,26 @@ static bool submit(hr_net_request *r, int32_t most)
     pthread_mutex_lock(&e->lock);
     e->most = most;
     list_add(&e->queued, t);
+    bool wake = can_start(e) && was_sleeping(e);
     pthread_mutex_unlock(&e->lock);
-    e->curl.multi_wakeup(e->multi);
+    if (wake)
+        e->curl.multi_wakeup(e->multi);
     return true;
 }
 
-static bool wait_until(engine *e, transfer *t, const struct timespec *until)
+static bool wait_until(transfer *t, const struct timespec *until)
 {
-    pthread_mutex_lock(&e->lock);
+    pthread_mutex_lock(&t->lock);
     int late = 0;
     while (!t->done && !late)
-        late = until ? pthread_cond_timedwait(&t->ended, &e->lock, until)
-                     : pthread_cond_wait(&t->ended, &e->lock);
+        late = until ? pthread_cond_timedwait(&t->ended, &t->lock, until)
+                     : pthread_cond_wait(&t->ended, &t->lock);
     bool done = t->done;
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&t->lock);
     if (!done)
         return false;
     t->request->transfer = NULL;
+    pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->ended);
     free(t);
     return true;
@@ -509,7 +541,7 @@ static bool wait_until(engine *e, transfer *t, const struct timespec *until)
 static bool wait_for(hr_net_request *r, int32_t ms)
 {
     struct timespec until = hr_clock_after(ms * HR_NS_PER_MS);
-    return !r->transfer || wait_until(opened, r->transfer, &until);
+    return !r->transfer || wait_until(r->transfer, &until);
 }
 
 static void abandon(hr_net_request *r)
@@ -520,9 +552,11 @@ static void abandon(hr_net_request *r)
         return;
     pthread_mutex_lock(&e->lock);
     t->abandoned = true;
+    bool wake = was_sleeping(e);
     pthread_mutex_unlock(&e->lock);
-    e->curl.multi_wakeup(e->multi);
-    wait_until(e, t, NULL);
+    if (wake)
+        e->curl.multi_wakeup(e->multi);
+    wait_until(t, NULL);
 }
 
 const hr_net_module_def *hr_net_module(void)

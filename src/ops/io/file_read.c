@@ -22,7 +22,7 @@ typedef struct file_read_memo {
 static hr_status file_open(file_read_memo *memo, hr_arena *arena, hr_error *error)
 {
     hr_object *object;
-    HR_TRY(hr_object_open_for(&object, NULL, memo->path, HR_OBJECT_WHOLE, NULL, error));
+    HR_TRY(hr_object_open_for(&object, NULL, memo->path, HR_OBJECT_WHOLE, NULL, NULL, error));
     hr_status status = HR_STATUS_OK;
     memo->size = object->size;
     if (memo->size > 0 && object->storage != &hr_storage_local) {

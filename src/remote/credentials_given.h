@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Credentials that the program gives (hr_credentials_provide), for one of the services. */
+#ifndef HR_REMOTE_CREDENTIALS_GIVEN_H
+#define HR_REMOTE_CREDENTIALS_GIVEN_H
+
+#include "headrace/credentials.h"
+#include "remote/credentials.h"
+
+/* Grows whenever the program gives something else for the service; 0: it has never given any. */
+uint64_t hr_given_version(hr_service service);
+/* Whether the program gives the credentials of the service now. */
+bool hr_is_given(hr_service service);
+/* Asks the program. Called without locks, because it may wait for another thread of the program. */
+hr_status hr_given_ask(hr_service service, hr_credentials *out, hr_error *error);
+/* After a fork, in the child: another thread may have held the lock. */
+void hr_given_in_child(void);
+
+#endif
