@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Writes the registries of operators, codecs, demuxers and storages, sorted by name. They contain every table that the
-# given sources define at the start of a line as `const hr_op_def hr_op_NAME =`, `const hr_codec hr_codec_NAME =`, `const
-# hr_demuxer hr_demuxer_NAME =` or `const hr_storage hr_storage_NAME =`; where these lines are broken does not matter. Also writes the names of the CUDA module's
-# operators, from the HR_CUDA_OP lines of its sources. tools/check/registered.py finds tables that are elsewhere.
+# Writes the registries of operators, codecs, demuxers, formats of volumes and storages, sorted by name. They contain
+# every table that the given sources define at the start of a line as `const hr_op_def hr_op_NAME =`, `const hr_codec
+# hr_codec_NAME =`, `const hr_demuxer hr_demuxer_NAME =`, `const hr_volume_format hr_volume_format_NAME =` or `const
+# hr_storage hr_storage_NAME =`; where these lines are broken does not matter. Also writes the names of the CUDA
+# module's operators, from the HR_CUDA_OP lines of its sources. tools/check/registered.py finds tables that are elsewhere.
 function(collect result pattern)
   string(REPLACE " " "[ \n]+" pattern "\nconst ${pattern}([a-z0-9_]+) =")
   set(names)
@@ -23,9 +24,10 @@ collect(names_of_ops "hr_op_def hr_op_" ${OPS})
 collect(names_of_codecs "hr_codec hr_codec_" ${CODECS})
 collect(names_of_demuxers "hr_demuxer hr_demuxer_" ${CODECS})
 collect(names_of_storages "hr_storage hr_storage_" ${STORAGES})
+collect(names_of_volumes "hr_volume_format hr_volume_format_" ${CODECS})
 string(CONCAT text "/* Made by tools/registry.cmake. */\n#include \"codecs/codec.h\"\n"
-       "#include \"codecs/video/demux/demuxer.h\"\n#include \"graph/graph.h\"\n#include \"io/storage.h\"\n\n")
-foreach(kind IN ITEMS ops codecs demuxers storages)
+       "#include \"codecs/video/demux/demuxer.h\"\n#include \"codecs/volume/volume.h\"\n#include \"graph/graph.h\"\n#include \"io/storage.h\"\n\n")
+foreach(kind IN ITEMS ops codecs demuxers storages volumes)
   if(kind MATCHES "^ops$")
     set(type hr_op_def)
     set(array hr_builtin_ops)
@@ -35,6 +37,9 @@ foreach(kind IN ITEMS ops codecs demuxers storages)
   elseif(kind MATCHES "^storages$")
     set(type hr_storage)
     set(array hr_storages)
+  elseif(kind MATCHES "^volumes$")
+    set(type hr_volume_format)
+    set(array hr_volume_formats)
   else()
     set(type hr_codec)
     set(array hr_codecs)

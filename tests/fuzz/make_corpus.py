@@ -9,6 +9,7 @@ would change them.
 
 from __future__ import annotations
 
+import gzip
 import io
 import struct
 import sys
@@ -20,6 +21,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
+import dicoms  # noqa: E402
 import heifs  # noqa: E402
 import jpeg2000s  # noqa: E402
 import lossless_jpegs  # noqa: E402
@@ -305,6 +307,61 @@ def heif() -> dict[str, bytes]:
     }
 
 
+def nifti(values: np.ndarray, code: int, second: bool = False, order: str = "<") -> bytes:
+    """`values` with the axes z, y, x."""
+    head = bytearray(560 if second else 368)
+    axes = (values.ndim, *values.shape[::-1], *[1] * (7 - values.ndim))
+    if second:
+        struct.pack_into(f"{order}i8shh8q", head, 0, 540, b"n+2\0\r\n\x1a\n", code, 8, *axes)
+        struct.pack_into(f"{order}qdd", head, 168, 560, 2.0, 1.0)
+    else:
+        struct.pack_into(f"{order}i", head, 0, 348)
+        struct.pack_into(f"{order}8h", head, 40, *axes)
+        struct.pack_into(f"{order}hh", head, 70, code, 8)
+        struct.pack_into(f"{order}fff", head, 108, 368, 2.0, 1.0)
+        head[344:348] = b"n+1\0"
+    return bytes(head) + values.astype(values.dtype.newbyteorder(order)).tobytes()
+
+
+def volume() -> dict[str, bytes]:
+    """They have no options: the input is the file."""
+    array = np.arange(60, dtype=np.uint16).reshape(3, 4, 5) * 37
+    coded = dicoms.fragments([[dicoms.rle(frame)] for frame in array], True)
+    colours = np.arange(60, dtype=np.uint8).reshape(1, 4, 5, 3)
+    table = b"".join(
+        dicoms.element(0x00281101 + i, "US", struct.pack("<HHH", 9, 2, 8)) for i in range(3)
+    )
+    table += b"".join(dicoms.element(0x00281201 + i, "OW", bytes(range(10))) for i in range(3))
+    scale = dicoms.text(0x00281052, "DS", "-7") + dicoms.text(0x00281053, "DS", "2")
+    groups = dicoms.sequence(0x52009229, [dicoms.sequence(0x00289145, [scale], marked=True)])
+    picture16 = encoded(Image.fromarray(array[0]), "JPEG2000", no_jp2=True)
+    exact = lossless_jpegs.lossless(array[0, ..., None].astype(int), 12, 1)
+    second = dicoms.fragments([[picture16]], False)
+    return {
+        "nifti1": nifti(array, 512),
+        "nifti2": nifti(array.astype(np.float32), 16, True, ">"),
+        "nifti_gz": gzip.compress(nifti(array, 512), mtime=0),
+        "nifti_colours": nifti(array, 128)[: 368 + 3 * 60],
+        "dicom": dicoms.of(array, stored=12, slope="2", intercept="-1.5"),
+        "dicom_implicit": dicoms.of(array, syntax=dicoms.IMPLICIT, signed=True),
+        "dicom_rle": dicoms.write(coded, 4, 5, syntax=dicoms.RLE, frames=3, encapsulated=True),
+        "dicom_colours": dicoms.of(colours, photometric="YBR_FULL"),
+        "dicom_bits": dicoms.write(bytes(10), 4, 5, allocated=1, frames=4),
+        "dicom_floats": dicoms.of(array.astype(np.float64), tag=0x7FE00009),
+        "dicom_groups": dicoms.of(array, before=groups),
+        "dicom_palette": dicoms.of(
+            array.astype(np.uint8), photometric="PALETTE COLOR", before=table
+        ),
+        "dicom_lossless": dicoms.write(
+            dicoms.fragments([[exact[:40], exact[40:]]], False), 4, 5, syntax=dicoms.JPEG_LOSSLESS,
+            stored=12, encapsulated=True,
+        ),
+        "dicom_jpeg2000": dicoms.write(second, 4, 5, syntax=dicoms.JPEG2000, encapsulated=True),
+        "tiff": tiffs.tiff(array[0, ..., None], 1, bits=12),
+        "tiff_signed": tiffs.tiff(array[0, ..., None].astype(np.int16), 1),
+    }  # fmt: skip
+
+
 def audio() -> dict[str, bytes]:
     """Every container. They have no options: the input is the file."""
     numbers, floats = sounds.noise(9, 2), sounds.signal(9, 2)
@@ -335,9 +392,11 @@ def main() -> None:
         for i, (name, data) in enumerate(make().items()):
             if not (folder / name).exists():
                 (folder / name).write_bytes(windows[i % len(windows)] + data)
-    (HERE / "corpus/audio").mkdir(parents=True, exist_ok=True)
-    for name, data in audio().items():
-        (HERE / "corpus/audio" / name).write_bytes(data)
+    for make in (audio, volume):
+        folder = HERE / "corpus" / make.__name__
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in make().items():
+            (folder / name).write_bytes(data)
 
 
 if __name__ == "__main__":

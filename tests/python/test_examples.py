@@ -64,6 +64,7 @@ def test_example(path: Path, folder: Path) -> None:
         "training_pipeline": "(3, 224, 224)",
         "evaluation_pipeline": "21 images",
         "class_api": "label ",
+        "volumes": "(16, 32, 32): 300 inside, -201 outside",
         "external_source": "16 thumbnails in 1 batches",
     }
     assert expected[path.stem] in out

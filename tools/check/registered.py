@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks that every table of an operator, a codec, a demuxer, a storage or a CUDA operator that is defined
+"""Checks that every table of an operator, a codec, a demuxer, a format of volumes, a storage or a CUDA operator that is defined
 anywhere in src is registered. The registries are made as in a build, by tools/registry.cmake; here
 any definition counts, wherever and however it is written."""
 
@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
-TABLE = re.compile(r"\bhr_(?:op_def|codec|demuxer|storage)\s+(hr_(?:op|codec|demuxer|storage)_\w+)\s*=")
+TABLE = re.compile(r"\bhr_(?:op_def|codec|demuxer|storage|volume_format)\s+(hr_(?:op|codec|demuxer|storage|volume_format)_\w+)\s*=")
 CUDA = re.compile(r'^(?!#).*\bHR_CUDA_OP\s*\(\s*\w+\s*,\s*("[^"]+")', re.M)
 
 

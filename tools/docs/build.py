@@ -37,7 +37,7 @@ SECTIONS = {
         "from-dali", "from-pytorch", "torchvision", "from-hugging-face", "from-timm", "from-ffcv", "from-webdataset",
     ],
     "Guides": [
-        "pytorch", "frameworks", "readers", "image-formats", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
+        "pytorch", "frameworks", "readers", "image-formats", "volumes", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
         "video", "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
         "jpeg-index",
     ],

@@ -92,6 +92,8 @@ CALLS = {
     "decoders.inflate": "result = fn.decoders.inflate(\n"
     "    np.frombuffer(zlib.compress(b'abc'), np.uint8), shape=[3], algorithm='zlib')",
     "decoders.numpy": "result = fn.decoders.numpy(array)",
+    "decoders.volume": "scan = np.fromfile('scans/slice.dcm', np.uint8)\n"
+    "result = fn.decoders.volume(scan)",
     "experimental.dilate": "result = fn.experimental.dilate(picture, mask_size=[7, 7])",
     "decoders.video": "clip = np.fromfile('clip.mp4', np.uint8)\n"
     "result = fn.decoders.video(clip, start_frame=2, stride=4, sequence_length=4)",

@@ -17,6 +17,7 @@ import numpy as np
 
 import paths
 import chart
+import dicoms
 import tfrecords
 
 PRELUDE = """
@@ -172,6 +173,25 @@ def _clips(root: Path) -> None:
         shutil.copy(clip, root / place)
 
 
+def _scans(root: Path) -> None:
+    """Volumes with masks as NIfTI files, lists of them, and a slice in DICOM."""
+    import nibabel
+
+    z, y, x = np.mgrid[:20, :40, :48]
+    for kind in ("ct", "masks"):
+        (root / "scans" / kind).mkdir(parents=True)
+        names = [f"{kind}/{i}.nii.gz" for i in range(8)]
+        (root / "scans" / f"{kind}.txt").write_text("".join(f"{name} 0\n" for name in names))
+        for i, name in enumerate(names):
+            ball = (z - 10) ** 2 + (y - 20) ** 2 + (x - 14 - 2 * i) ** 2 < 64
+            values = (
+                (600 * ball - 100 + x).astype(np.int16) if kind == "ct" else ball.astype(np.uint8)
+            )
+            nibabel.Nifti1Image(values.T, np.eye(4)).to_filename(root / "scans" / name)
+    pixels = (np.arange(64 * 64, dtype=np.int16) % 997).reshape(1, 64, 64)
+    (root / "scans" / "slice.dcm").write_bytes(dicoms.of(pixels, slope="1", intercept="-1024"))
+
+
 def _arrays(root: Path) -> None:
     from astropy.io import fits
 
@@ -204,6 +224,7 @@ def prepared() -> Path:
     _records(root)
     _coco(root)
     _arrays(root)
+    _scans(root)
     _speech(root)
     _clips(root)
     return root

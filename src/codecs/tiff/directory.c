@@ -25,6 +25,7 @@ enum {
     TAG_COMPRESSION = 259,
     TAG_PHOTOMETRIC = 262,
     TAG_FILL_ORDER = 266,
+    TAG_DESCRIPTION = 270,
     TAG_STRIP_OFFSETS = 273,
     TAG_ORIENTATION = 274,
     TAG_SAMPLES = 277,
@@ -516,6 +517,8 @@ hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, int32_t pa
     HR_TRY(check_samples(t, error));
     HR_TRY(check_colours(&d, t, error));
     describe_blocks(t);
+    hr_error ignored; /* a text that is damaged does no harm */
+    field(&d, TAG_DESCRIPTION, &t->description, &ignored);
     return find_blocks(&d, t, error);
 }
 

@@ -62,6 +62,7 @@ typedef struct hr_tiff {
     hr_tiff_values offset, length; /* of the blocks; planes follow one another */
     hr_tiff_values palette;        /* all reds, all greens, all blues; 16 bits each */
     hr_tiff_values tables;         /* of JPEG blocks */
+    hr_tiff_values description;    /* text */
 } hr_tiff;
 
 bool hr_tiff_match(const uint8_t *bytes, size_t size);
