@@ -199,6 +199,7 @@ class _DaliBaseIterator(Generic[Item]):
             "rest_size",
             "first_epoch",
             "resplit",
+            "global_batch",
         ):
             if len({meta[key] for meta in metas}) != 1:
                 raise AssertionError(
@@ -287,13 +288,15 @@ class _DaliBaseIterator(Generic[Item]):
             raise failure
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
-            if any(positions % self.batch_size or not positions for positions in taken):
+            sizes = [pipe.max_batch_size for pipe in self._pipes]
+            rounds = [divmod(*pair) for pair in zip(taken, sizes, strict=True)]
+            if any(part or not whole for whole, part in rounds):
                 self._part = []
                 raise AssertionError(
                     "Variable batch size is not supported by the iterator when reader_name is "
                     "provided or iterator size is set explicitly"
                 )
-            for _ in range(max(taken) // self.batch_size - 1):
+            for _ in range(max(rounds)[0] - 1):
                 epochs.advance()
         return outputs
 
@@ -416,7 +419,7 @@ class _DaliBaseIterator(Generic[Item]):
         left = self._taker.left  # no call from here on
         taken = self._left - left
         self._left = left
-        epochs.taken += taken * self.batch_size
+        epochs.taken += taken * epochs.step
         epoch.requested += taken
         epoch.taken += taken
         epoch.iteration += taken
@@ -444,7 +447,7 @@ class _DaliBaseIterator(Generic[Item]):
         for i, (out, keep) in enumerate(zip(outputs, keeps, strict=True)):
             if keep == 0 and self._epochs.sized:
                 continue  # the epoch ends before this pipeline's samples
-            cut = None if keep >= self.batch_size else _samples(out, keep)
+            cut = None if keep >= self._pipes[i].max_batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
         item = self._wrap(converted)
         self._epochs, self._part, self._held, self._first = epochs, [], None, item
