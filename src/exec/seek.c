@@ -89,7 +89,7 @@ void hr__left_out_append(const hr_pipeline *p, hr_text *t)
 }
 
 /* Adds to the list, in which parts that touch become one. */
-static hr_status add(hr_pipeline *p, hr_steps more, hr_error *error)
+static hr_status add(hr_pipeline *p, hr_left_out more, hr_error *error)
 {
     int32_t from = 0, to, n = p->left_out_count;
     while (from < n && p->left_out[from].end < more.first)
@@ -106,7 +106,7 @@ static hr_status add(hr_pipeline *p, hr_steps more, hr_error *error)
                        "%lld iterations in a row are too many to be left out; seek goes to an "
                        "iteration",
                        (long long)(more.end - more.first));
-    hr_steps *list = hr_realloc(p->left_out, (size_t)n + 1, sizeof(*list), error);
+    hr_left_out *list = hr_realloc(p->left_out, (size_t)n + 1, sizeof(*list), error);
     if (!list)
         return HR_STATUS_NO_MEMORY;
     p->left_out = list;
@@ -126,7 +126,7 @@ hr_status hr__left_out_read(hr_pipeline *p, const hr_json *list, hr_error *error
                v->items[1].is_integer && v->items[0].i >= 0 && v->items[0].i < v->items[1].i &&
                v->items[1].i < INT64_MAX / 4;
         if (fits)
-            HR_TRY(add(p, (hr_steps){v->items[0].i, v->items[1].i}, error));
+            HR_TRY(add(p, (hr_left_out){v->items[0].i, v->items[1].i}, error));
     }
     return fits ? HR_STATUS_OK
                 : hr_fail(error, HR_STATUS_VALUE,
@@ -143,7 +143,7 @@ hr_status hr_pipeline_leave_out(hr_pipeline *p, int64_t first, int64_t end, hr_e
     first = HR_MAX(first, p->taken.iteration);
     hr_status status = seekable(p, error);
     if (status == HR_STATUS_OK && first < end)
-        status = add(p, (hr_steps){first, end}, error);
+        status = add(p, (hr_left_out){first, end}, error);
     if (status == HR_STATUS_OK)
         hr__rewind(p); /* some of them may be in flight */
     pthread_mutex_unlock(&p->lock);

@@ -77,9 +77,9 @@ typedef struct hr_scheduling {
 } hr_scheduling;
 
 /* Iterations that are left out. */
-typedef struct hr_steps {
+typedef struct hr_left_out {
     int64_t first, end;
-} hr_steps;
+} hr_left_out;
 
 /* The iterations that are scheduled and not taken. */
 typedef struct hr_flight {
@@ -171,7 +171,7 @@ struct hr_pipeline {
     hr_flight flight;
     hr_taken taken;
     hr_undelivered undelivered;
-    hr_steps *left_out; /* ascending, with gaps between them */
+    hr_left_out *left_out; /* ascending, with gaps between them */
     int32_t left_out_count;
     hr_bad_log bad;
     hr_consumer consumer;

@@ -113,7 +113,7 @@ class Epochs:
         """
         first = meta["first_epoch"] - bool(meta["rest_size"])
         core = reader_epochs(meta, batch, policy, even=even)
-        job = meta["global_batch"]
+        job = meta.get("global_batch", 0)
         shards = 1 if job else meta["number_of_shards"]  # a job has one order for all of its lanes
         return cls(core, job or batch, policy, mine, first, shards, meta["resplit"])
 
@@ -250,8 +250,8 @@ def reader_epochs(
 ) -> _core.Epochs:
     """The epochs of the reader with this metadata. `rule`: ``even`` or ``alone``."""
     names = "epoch_size number_of_shards shard_id pad_last_batch stick_to_shard rest_size first_epoch"
-    names += " global_batch"
-    return _core.Epochs(batch, policy.value, **{k: meta[k] for k in names.split()}, **rule)
+    facts = {"global_batch": meta.get("global_batch", 0), **{k: meta[k] for k in names.split()}}
+    return _core.Epochs(batch, policy.value, **facts, **rule)
 
 
 def _natural(value: Any, least: int = 0) -> int:

@@ -52,10 +52,6 @@ class LoopIterator(_DaliBaseIterator[Any]):
     def take(self) -> list[Any]:
         return next(self)
 
-    def left_out(self) -> None:
-        """Called when steps are left out from now on."""
-        self._may_hold = self._inner[0].checkpointing
-
 
 class Loops(Generic[Item]):
     """Batches whose ``for`` loops are epochs, wherever they come from."""
@@ -189,8 +185,6 @@ class LoaderBase(Loops[Item]):
         fewer batches then; `state_dict` contains the list.
         """
         self.pipeline.skip(steps)
-        if self._made is not None:
-            self._made.left_out()
 
     # ---- epochs ----------------------------------------------------------------------------------
 

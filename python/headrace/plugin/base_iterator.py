@@ -114,7 +114,6 @@ class _DaliBaseIterator(Generic[Item]):
         self._part: list[Any] = []  # outputs or error of each pipeline that ran in this round
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
         self._before_held: list[bytes] | None = None  # checkpoints from before `_held` was run
-        self._may_hold = self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner)
         self._restored = self._restore()
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
         self._taker: Any = None  # returns batches that need no decision; see `_find_plain`
@@ -263,7 +262,7 @@ class _DaliBaseIterator(Generic[Item]):
         """
         if self._held is not None:
             return self._held
-        if self._may_hold:
+        if self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner):
             self._before_held = self._take_checkpoints()
         for i in range(len(self._part), len(self._pipes)):
             pipe, epoch = self._pipes[i], self._inner[i].epoch

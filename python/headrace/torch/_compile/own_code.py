@@ -47,7 +47,7 @@ class Items:
         self.made |= {"batch_size": self.batch_size, "num_shards": shard[1]}
         if len(dataset) < shard[1]:
             raise ValueError(f"There are {len(dataset)} samples, but {shard[1]} shards.")
-        meta = dict.fromkeys(("stick_to_shard", "rest_size", "first_epoch", "resplit", "global_batch"), 0)
+        meta = dict.fromkeys(("stick_to_shard", "rest_size", "first_epoch", "resplit"), 0)
         meta |= {"epoch_size": len(dataset), "pad_last_batch": 1}
         meta |= {"shard_id": shard[0], "number_of_shards": shard[1]}
         rule = (meta, [shard[0]], self.batch_size, LastBatchPolicy.PARTIAL)
