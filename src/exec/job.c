@@ -71,7 +71,10 @@ static hr_status check_job(const hr_pipeline *p, hr_error *error)
 hr_status hr__job_open(hr_pipeline *p, hr_error *error)
 {
     hr_pipeline_options *o = &p->options;
-    if (o->batch_size < 0 || o->batch_size > BATCH_SIZE_MAX || o->num_shards < 0)
+    if (o->num_shards < 0)
+        return hr_fail(error, HR_STATUS_VALUE, "num_shards is %d; it must be at least 0",
+                       o->num_shards);
+    if (o->batch_size < 0 || o->batch_size > BATCH_SIZE_MAX)
         return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 .. %d",
                        o->batch_size, BATCH_SIZE_MAX);
     HR_TRY(find_job(p, error));

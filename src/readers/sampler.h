@@ -33,7 +33,7 @@ typedef struct hr_rest_part {
 typedef struct hr_sampler {
     hr_sampler_args args; /* of a job: with a single shard */
     hr_cut cut;           /* of the positions of a job */
-    int64_t count; /* items of an epoch on all shards */
+    int64_t count;        /* items of an epoch on all shards */
     hr_sampler_split split;
     const hr_selection *selection; /* which items these are; NULL: 0 .. count - 1 */
     hr_file_order *groups;         /* those that random_shuffle moves instead of chunks; or NULL */

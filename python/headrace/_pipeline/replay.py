@@ -57,7 +57,7 @@ def engine(
         "quarantine": None,
         "trace": None,
     }
-    made = pipeline._engine(graph, **options)
+    made: _core.Pipeline = pipeline._engine(graph, **options)
     if state["past"] and any(state["past"]):  # the number of shards has changed: so did the order
         own = json.loads(made.checkpoint())
         made.close()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from headrace.cli._common import UserError, add_batch_size, add_threads, check_output, positive
 from headrace.cli._target import failures, load
@@ -48,7 +49,7 @@ def _state(path: str) -> bytes:
     return states[0]
 
 
-def _checkpoints(value: object) -> list[bytes]:
+def _checkpoints(value: Any) -> list[bytes]:
     """All checkpoints in what `torch.save` got."""
     if isinstance(value, bytes) and b"headrace_checkpoint" in value[:40]:
         return [value]
