@@ -8,7 +8,10 @@ The reference is a plain pipeline, without `global_batch`, whose batch size is t
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from headrace import Pipeline, fn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import CONTAINERS, ITEMS, READERS, close, make, run, world
+from waiting import HANG_S
 
 BATCH = 70
 WORLDS = (1, 2, 3, 7, 8, 64)
@@ -292,6 +296,24 @@ def test_iterators_resume(policy: str, pad: bool, root: Path) -> None:
         assert found == expected
 
 
+def test_several_pipelines(root: Path) -> None:
+    """One iterator of several processes' pipelines: their parts must have the same size."""
+    pytorch = pytest.importorskip("headrace.plugin.pytorch")
+
+    def made(ranks: int) -> Any:
+        pipes = [one._pipes[0] for one in iterators(root, ranks, "PARTIAL", True)]
+        policy = pytorch.LastBatchPolicy.PARTIAL
+        return pytorch.DALIGenericIterator(
+            pipes, ["x", "u"], reader_name="R", last_batch_policy=policy, prepare_first_batch=False
+        )
+
+    one = next(iter(iterators(root, 1, "PARTIAL", True)[0]))
+    made(5)
+    with pytest.raises(AssertionError, match="same batch size"):
+        made(3)
+    assert len(merged([one])) == 10
+
+
 def loaders(root: Path, ranks: int, drop_last: bool) -> list[Any]:
     torch = pytest.importorskip("headrace.torch")
     pipes = []
@@ -331,3 +353,55 @@ def test_loaders(drop_last: bool, root: Path) -> None:
     for rank in others:
         rank.load_state_dict(state)
     assert [drawn(parts) for parts in zip(*others, strict=True)] == fourth[4:]
+
+
+PROGRAM = """
+import os, sys
+import torch.distributed as dist
+from headrace import Pipeline, fn
+
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+state = open(sys.argv[3], "rb").read() if os.path.exists(sys.argv[3]) else None
+pipe = Pipeline(None, 1, None, seed=4, enable_checkpointing=True, checkpoint=state)
+with pipe:
+    data, _ = fn.readers.file(
+        file_root=sys.argv[1], random_shuffle=True, name="R",
+        global_batch=12, num_shards=world, shard_id=rank)
+    pipe.set_outputs(fn.random.uniform(range=(0.0, 1.0)), data)
+dist.init_process_group("gloo")
+for step in range(int(sys.argv[4])):
+    draws, _ = pipe.run()
+    print(*(f"{step} {i * world + rank} {float(draws.at(i))}\\n" for i in range(len(draws))), end="")
+parts = [None] * world
+dist.all_gather_object(parts, pipe.checkpoint())
+assert len(set(parts)) == 1
+if rank == 0:
+    open(sys.argv[2], "wb").write(parts[0])
+"""
+
+
+def test_torchrun(root: Path, tmp_path: Path) -> None:
+    """Real processes, whose number changes."""
+    pytest.importorskip("torch")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+
+    def go(processes: int, state: Path, begin: Path, steps: int) -> list[str]:
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        command += ["--nproc-per-node", str(processes), str(program), str(root / "files")]
+        done = subprocess.run(
+            [*command, str(state), str(begin), str(steps)],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
+        assert done.returncode == 0, done.stderr
+        lines = sorted(line.split() for line in done.stdout.splitlines() if line.strip())
+        return [draw for _, _, draw in sorted(lines, key=lambda line: (int(line[0]), int(line[1])))]
+
+    expected = go(1, tmp_path / "whole", tmp_path / "none", 8)
+    assert len(set(expected)) == 96
+    assert go(3, tmp_path / "half", tmp_path / "none", 5) == expected[:60]
+    assert go(2, tmp_path / "end", tmp_path / "half", 3) == expected[60:]
+    assert (tmp_path / "end").read_bytes() == (tmp_path / "whole").read_bytes()

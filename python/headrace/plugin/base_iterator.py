@@ -134,15 +134,19 @@ class _DaliBaseIterator(Generic[Item]):
     # ---- construction ----------------------------------------------------------------------------
 
     def _check_pipelines(self) -> None:
-        if len({pipe.max_batch_size for pipe in self._pipes}) != 1:
-            raise AssertionError("All pipelines should have the same batch size set")
         if len({pipe.checkpointing for pipe in self._inner}) != 1:
             raise ValueError(
                 "All wrapped pipelines must have the same value for `enable_checkpointing`."
             )
+        self._check_sizes()
         for pipe in self._pipes:
             pipe.build()
+        self._check_sizes()  # again: parts of a job may differ
         self._check_names()
+
+    def _check_sizes(self) -> None:
+        if len({pipe.max_batch_size for pipe in self._pipes}) != 1:
+            raise AssertionError("All pipelines should have the same batch size set")
 
     def _check_names(self) -> None:
         """Refuses names that do not match the outputs of the pipelines."""
@@ -287,15 +291,13 @@ class _DaliBaseIterator(Generic[Item]):
             raise failure
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
-            sizes = [pipe.max_batch_size for pipe in self._pipes]
-            rounds = [divmod(*pair) for pair in zip(taken, sizes, strict=True)]
-            if any(part or not whole for whole, part in rounds):
+            if any(positions % self.batch_size or not positions for positions in taken):
                 self._part = []
                 raise AssertionError(
                     "Variable batch size is not supported by the iterator when reader_name is "
                     "provided or iterator size is set explicitly"
                 )
-            for _ in range(max(rounds)[0] - 1):
+            for _ in range(max(taken) // self.batch_size - 1):
                 epochs.advance()
         return outputs
 
@@ -446,7 +448,7 @@ class _DaliBaseIterator(Generic[Item]):
         for i, (out, keep) in enumerate(zip(outputs, keeps, strict=True)):
             if keep == 0 and self._epochs.sized:
                 continue  # the epoch ends before this pipeline's samples
-            cut = None if keep >= self._pipes[i].max_batch_size else _samples(out, keep)
+            cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
         item = self._wrap(converted)
         self._epochs, self._part, self._held, self._first = epochs, [], None, item
