@@ -375,7 +375,9 @@ HR_API int32_t hr_thread_pool_threads(hr_thread_pool *pool); /* that there are n
 
 typedef struct hr_pipeline_options {
     size_t struct_size; /* sizeof(hr_pipeline_options), set by hr_pipeline_options_init */
-    int32_t batch_size; /* 1 .. 1048576 */
+    /* 1 .. 1048576. With readers that have global_batch: at least this process's part of it, which
+     * takes its place; 0: that part. */
+    int32_t batch_size;
     int32_t num_threads;
     int32_t prefetch_queue_depth; /* iterations in flight */
     int64_t seed;                 /* < 0: the checkpoint's, or a random one */
@@ -414,6 +416,9 @@ typedef struct hr_pipeline_options {
     /* The threads that do the work; NULL: num_threads of its own. Not used with set_affinity, as
      * pinned threads are the pipeline's own, and with run_here. */
     hr_thread_pool *thread_pool;
+    /* Of a job (readers with global_batch): the number of processes, and the number of this one, in
+     * place of the readers' num_shards and shard_id. 0: those of the readers. */
+    int32_t num_shards, shard_id;
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
@@ -467,6 +472,18 @@ HR_API hr_status hr_pipeline_reseed(hr_pipeline *pipeline, int64_t seed, hr_erro
 /* The caller spent `ns` nanoseconds on making data to feed, since the last run: they are counted as
  * the source's time, not as the consumer's. */
 HR_API void hr_pipeline_note_feeding(hr_pipeline *pipeline, int64_t ns);
+/* Goes to iteration `step` of this run, before or after the present one: the next call takes it. A
+ * batch that was taken counts as delivered. HR_STATUS_NOT_IMPLEMENTED: a source is not a reader and
+ * only goes forward. HR_STATUS_VALUE: it was run before the number of shards changed. */
+HR_API hr_status hr_pipeline_seek(hr_pipeline *pipeline, int64_t step, hr_error *error);
+/* Leaves out the iterations `first` .. `end` - 1 of this run that were not taken yet, as if their
+ * samples had been skipped: hr_outputs_positions of the next batch counts them. Checkpoints have
+ * the list. Fails as hr_pipeline_seek; HR_STATUS_LIMIT: too many iterations, or parts of the list.
+ */
+HR_API hr_status hr_pipeline_leave_out(hr_pipeline *pipeline, int64_t first, int64_t end,
+                                       hr_error *error);
+/* The number of samples in a batch of readers: that of the options or, of a job, its part. */
+HR_API int32_t hr_pipeline_batch_size(const hr_pipeline *pipeline);
 /* Lets functions run for the next `count` iterations that were not taken yet. All other work starts
  * by itself. hr_pipeline_run schedules prefetch_queue_depth iterations. */
 HR_API void hr_pipeline_schedule(hr_pipeline *pipeline, int32_t count);
@@ -537,8 +554,11 @@ typedef struct hr_reader_meta {
     int64_t rest_size, first_epoch;
     bool resplit; /* by this pipeline, when it was restored */
     /* Positions taken since the beginning, or since the number of shards changed; without those of
-     * an iteration that was taken and not delivered. */
+     * an iteration that was taken and not delivered. Of a job, they are those of all processes. */
     int64_t position;
+    /* Of a job (docs/order.md): positions of a batch of all processes, whose number is
+     * number_of_shards; shard_id is the number of this one. 0: not part of a job. */
+    int64_t global_batch;
 } hr_reader_meta;
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);
@@ -550,8 +570,9 @@ HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr
 HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size,
                                         hr_error *error);
 /* The same at the beginning of an epoch, before which `iterations` iterations were taken, and
- * `positions` positions of each reader. The number of shards counts as if it had always been the
- * present one. HR_STATUS_NOT_IMPLEMENTED: a source is not a reader and cannot go back.
+ * `positions` positions of each reader (of a job: by all processes). The number of shards counts as
+ * if it had always been the present one. HR_STATUS_NOT_IMPLEMENTED: a source is not a reader and
+ * cannot go back.
  */
 HR_API hr_status hr_checkpoint_at_epoch(hr_pipeline *pipeline, int64_t iterations,
                                         int64_t positions, char **text, size_t *size,
@@ -588,7 +609,8 @@ typedef struct hr_epoch_rule {
     int32_t pipelines;
 } hr_epoch_rule;
 
-/* Where an iterator is. A rest has the number of the epoch before the first whole one. */
+/* Where an iterator is. Of a job, positions are those of all processes, and batches have
+ * `global_batch` of them. A rest has the number of the epoch before the first whole one. */
 typedef struct hr_epoch_place {
     int64_t number; /* of the epoch; one before the first is empty */
     int64_t begin;  /* position of the reader where it began */

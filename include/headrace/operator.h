@@ -370,7 +370,8 @@ typedef struct hr_sampler_args {
     int64_t shuffle_after_epoch_seed;
     const hr_json *sampler;
     int64_t cache_size;
-    const void *reserved[1];
+    int32_t global_batch; /* 0: none */
+    int32_t even;
 } hr_sampler_args;
 
 /* Their descriptions, in the table of arguments; S is the args struct, whose first member is
@@ -416,7 +417,17 @@ typedef struct hr_sampler_args {
             .min = 0, .max = 9e18),                                                                \
         HR_SAMPLER_ARG(S, use_o_direct, BOOL, HR_ARG_CHANGES, "False",                             \
                        "Read local files past the system's page cache, where the file system "     \
-                       "allows it: for data sets that are much larger than the memory.")
+                       "allows it: for data sets that are much larger than the memory."),          \
+        HR_SAMPLER_ARG(                                                                            \
+            S, global_batch, INT, HR_ARG_OPTIONAL, NULL,                                           \
+            "Not in DALI. Samples of a batch over all processes. Batches and their samples are "   \
+            "then the same for any number of processes: num_shards is their number, shard_id "     \
+            "the number of this one, which takes its part of every batch.",                        \
+            .min = 1, .max = INT32_MAX),                                                           \
+        HR_SAMPLER_ARG(S, even, BOOL, HR_ARG_CHANGES, "False",                                     \
+                       "Not in DALI. With global_batch: refuse a number of processes that does "   \
+                       "not divide it. Otherwise, the parts of a batch differ by at most one "     \
+                       "sample.")
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
     HR_SAMPLER_AFTER_DEFS(S, "Shuffle the whole list before every epoch, in the same order on "    \
                              "all shards, whatever their seed.")

@@ -12,24 +12,22 @@ typedef struct epochs_object {
 
 static PyObject *epochs_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"batch_size",     "last_batch",
-                            "epoch_size",     "number_of_shards",
-                            "shard_id",       "pad_last_batch",
-                            "stick_to_shard", "rest_size",
-                            "first_epoch",    "even",
-                            "alone",          "size",
-                            "pipelines",      NULL};
+    static char *names[] = {
+        "batch_size",     "last_batch",     "epoch_size", "number_of_shards", "shard_id",
+        "pad_last_batch", "stick_to_shard", "rest_size",  "first_epoch",      "even",
+        "alone",          "size",           "pipelines",  "global_batch",     NULL};
     epochs_object e = {.meta = {.number_of_shards = 1}};
     int last, pad = 0, stick = 0, even = 0, alone = 0;
-    long long size = 0, rest = 0, first = 0, given = 0;
+    long long size = 0, rest = 0, first = 0, given = 0, job = 0;
     e.rule.pipelines = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ii|$LiippLLppLi:Epochs", names,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ii|$LiippLLppLiL:Epochs", names,
                                      &e.rule.batch_size, &last, &size, &e.meta.number_of_shards,
                                      &e.meta.shard_id, &pad, &stick, &rest, &first, &even, &alone,
-                                     &given, &e.rule.pipelines))
+                                     &given, &e.rule.pipelines, &job))
         return NULL;
     e.meta.epoch_size = size;
     e.meta.rest_size = rest;
+    e.meta.global_batch = job;
     e.meta.first_epoch = first;
     e.meta.pad_last_batch = pad != 0;
     e.meta.stick_to_shard = stick != 0;

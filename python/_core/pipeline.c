@@ -99,6 +99,8 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "run_here",
                             "index_transcode",
                             "thread_pool",
+                            "num_shards",
+                            "shard_id",
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
@@ -106,12 +108,12 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLLOOOOiinppO:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOiinppOii:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
             &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
             &o->cpu_level, &o->device_id, &a->device_memory_limit, &a->run_here,
-            &a->index_transcode, &a->thread_pool))
+            &a->index_transcode, &a->thread_pool, &o->num_shards, &o->shard_id))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
@@ -413,13 +415,13 @@ static PyObject *pipeline_reader_meta(PyObject *object, PyObject *arg)
     pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
-    return Py_BuildValue("{s:L,s:L,s:i,s:i,s:i,s:i,s:L,s:L,s:O,s:L}", "epoch_size",
-                         (long long)m.epoch_size, "epoch_size_padded",
-                         (long long)m.epoch_size_padded, "number_of_shards", m.number_of_shards,
-                         "shard_id", m.shard_id, "pad_last_batch", (int)m.pad_last_batch,
-                         "stick_to_shard", (int)m.stick_to_shard, "rest_size",
-                         (long long)m.rest_size, "first_epoch", (long long)m.first_epoch, "resplit",
-                         m.resplit ? Py_True : Py_False, "position", (long long)m.position);
+    return Py_BuildValue(
+        "{s:L,s:L,s:i,s:i,s:i,s:i,s:L,s:L,s:O,s:L,s:L}", "epoch_size", (long long)m.epoch_size,
+        "epoch_size_padded", (long long)m.epoch_size_padded, "number_of_shards", m.number_of_shards,
+        "shard_id", m.shard_id, "pad_last_batch", (int)m.pad_last_batch, "stick_to_shard",
+        (int)m.stick_to_shard, "rest_size", (long long)m.rest_size, "first_epoch",
+        (long long)m.first_epoch, "resplit", m.resplit ? Py_True : Py_False, "position",
+        (long long)m.position, "global_batch", (long long)m.global_batch);
 }
 
 static PyObject *text_bytes(char *text, size_t size)
@@ -444,6 +446,45 @@ static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
     Py_END_ALLOW_THREADS
     pipeline_leave(self);
     return status == HR_STATUS_OK ? text_bytes(text, size) : core_raise(&error);
+}
+
+static PyObject *pipeline_seek(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long long step = PyLong_AsLongLong(arg);
+    if ((step == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    hr_status status = hr_pipeline_seek(self->pipeline, step, &error);
+    pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pipeline_leave_out(PyObject *object, PyObject *args)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long long first, end;
+    if (!PyArg_ParseTuple(args, "LL:leave_out", &first, &end) || pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    hr_status status = hr_pipeline_leave_out(self->pipeline, first, end, &error);
+    pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pipeline_batch_size(PyObject *object, void *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    int32_t size = hr_pipeline_batch_size(self->pipeline);
+    pipeline_leave(self);
+    return PyLong_FromLong(size);
 }
 
 /* checkpoint_at_epoch(batches, positions); None: a source only goes forward */
@@ -534,6 +575,9 @@ static PyMethodDef pipeline_methods[] = {
     {"checkpoint", pipeline_checkpoint, METH_NOARGS, "checkpoint() -> bytes"},
     {"checkpoint_at_epoch", pipeline_checkpoint_at_epoch, METH_VARARGS,
      "checkpoint_at_epoch(batches, positions) -> bytes or None"},
+    {"seek", pipeline_seek, METH_O, "seek(step): the next iteration is this one."},
+    {"leave_out", pipeline_leave_out, METH_VARARGS,
+     "leave_out(first, end): of the iterations to come, these are left out."},
     {"stats", pipeline_stats, METH_NOARGS, "stats() -> str: JSON"},
     {"explain", pipeline_explain, METH_NOARGS, "explain() -> str"},
     {"errors", pipeline_errors, METH_NOARGS, "errors() -> str: JSON"},
@@ -550,6 +594,7 @@ static PyGetSetDef pipeline_getset[] = {
      "Write: ((node, batches), ...) feeds all of these sources, or raises and feeds none.", NULL},
     {"failed", running_failed, NULL,
      "Whether the engine, not a signal handler, failed the last run() or call().", NULL},
+    {"batch_size", pipeline_batch_size, NULL, "Samples in a batch of readers.", NULL},
     {"taken", running_taken, NULL, "Iterations taken, including those that failed or are held.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};

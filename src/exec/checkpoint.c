@@ -2,13 +2,18 @@
  * Copyright The Headrace authors */
 /* A checkpoint is a JSON document. Its section "engine" is a few integers, and the cursors of
  * streams: order and randomness are pure functions of the position, so that resuming takes constant
- * time. Other sections belong to callers, and are not read here. */
+ * time. Other sections belong to callers, and are not read here.
+ *
+ * A checkpoint of a job has the positions of all processes and the batch size of the job, so that
+ * all processes write the same, and any number of them can go on with it. */
 #include <string.h>
 #include <sys/random.h>
 
 #include "core/hash.h"
 #include "exec/checkpoint.h"
+#include "exec/job.h"
 #include "exec/resplit.h"
+#include "exec/seek.h"
 
 #define CHECKPOINT_VERSION 3
 #define CHECKPOINT_FLAT 2 /* this version had no sections: the document was that of the engine */
@@ -56,7 +61,8 @@ static void append_numbers(const hr_pipeline *p, const hr_taken *at, hr_text *t)
         hr_text_append(t, ", \"%s\": [", keys[i]);
         for (int32_t k = 0; k < p->source_count; k++) {
             const hr_sampler *s = &p->sources[k].sampler;
-            const int64_t numbers[] = {s->count, at->position[k], s->args.num_shards};
+            const int64_t numbers[] = {s->count, hr__job_positions(p, at->position[k]),
+                                       s->args.num_shards};
             hr_text_append(t, "%s%lld", k ? ", " : "", (long long)numbers[i]);
         }
         hr_text_append(t, "]");
@@ -71,7 +77,8 @@ static hr_status append_engine(const hr_pipeline *p, const hr_taken *at, bool pa
                    "{\"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, \"batch_size\": %d, "
                    "\"iteration\": %lld, \"sample\": %lld",
                    HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed,
-                   p->options.batch_size, (long long)at->iteration, (long long)at->sample);
+                   p->job.batch > 0 ? (int32_t)p->job.batch : p->options.batch_size,
+                   (long long)at->iteration, (long long)hr__job_positions(p, at->sample));
     append_numbers(p, at, t);
     hr_text_append(t, ", \"past\": [");
     for (int32_t k = 0; k < p->source_count; k++) {
@@ -80,6 +87,7 @@ static hr_status append_engine(const hr_pipeline *p, const hr_taken *at, bool pa
     }
     hr_text_append(t, "]");
     HR_TRY(append_cursors(p, at, t, error));
+    hr__left_out_append(p, t);
     hr_text_append(t, "}");
     return HR_STATUS_OK;
 }
@@ -120,10 +128,10 @@ hr_status hr_checkpoint_at_epoch(hr_pipeline *p, int64_t iterations, int64_t pos
             return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                            "%s: this source only goes forward, and cannot be moved to an epoch",
                            hr_node_text(p->sources[k].node, named, sizeof(named)));
-    hr_taken at = {.iteration = iterations, .sample = positions};
+    hr_taken at = {.iteration = iterations, .sample = hr__job_own(p, positions)};
     hr_status status = hr__taken_init(&at, p->source_count, error);
     for (int32_t k = 0; k < p->source_count && status == HR_STATUS_OK; k++)
-        at.position[k] = positions;
+        at.position[k] = hr__job_own(p, positions);
     if (status == HR_STATUS_OK)
         status = write_document(p, &at, text, size, error);
     hr__taken_fini(&at, p->source_count);
@@ -189,6 +197,18 @@ static hr_status restore_cursor(const hr_pipeline *p, const hr_json *json, int32
     return status;
 }
 
+/* Continues a reader of a job, at the end of a batch. */
+static hr_status restore_job(hr_pipeline *p, int32_t k, int64_t batch_size, hr_error *error)
+{
+    int64_t position = p->taken.position[k];
+    if (batch_size != p->job.batch || position % p->job.batch != 0)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "checkpoint: its position %lld is not the end of a batch of %lld samples",
+                       (long long)position, (long long)p->job.batch);
+    p->sources[k].position = p->taken.position[k] = hr__job_own(p, position);
+    return HR_STATUS_OK;
+}
+
 /* Continues a reader. */
 static hr_status restore_reader(hr_pipeline *p, const hr_json *json, int32_t k, hr_error *error)
 {
@@ -210,6 +230,8 @@ static hr_status restore_reader(hr_pipeline *p, const hr_json *json, int32_t k, 
                        "checkpoint: 'shards' or 'batch_size' contains an invalid number");
     if (!past || past->kind != HR_JSON_KIND_LIST || past->count != p->source_count)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' does not fit the sources");
+    if (p->job.batch > 0)
+        return restore_job(p, k, batch_size, error);
     hr_stint last = {(int32_t)num_shards, (int32_t)batch_size, p->taken.position[k]};
     if (hr__reader_restore(s, &past->items[k], &last, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(s->node, text, sizeof(text)));
@@ -264,6 +286,8 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
         if (hr__source_streams(&p->sources[k]))
             HR_TRY(restore_cursor(p, json, k, error));
     }
+    HR_TRY(hr__left_out_read(p, hr_json_get(json, "left_out"), error));
+    at->sample = hr__job_own(p, at->sample);
     p->flight.next_iteration = at->iteration;
     p->flight.next_sample = at->sample;
     return HR_STATUS_OK;

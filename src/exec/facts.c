@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What a pipeline consists of. */
+#include "exec/job.h"
 #include "exec/source.h"
 
 hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *out,
@@ -13,7 +14,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
     hr_sampler_meta(&s->sampler, out);
     out->resplit = s->resplit;
     pthread_mutex_lock(&p->lock);
-    out->position = hr__delivered(p)->position[s - p->sources];
+    out->position = hr__job_positions(p, hr__delivered(p)->position[s - p->sources]);
     pthread_mutex_unlock(&p->lock);
     return HR_STATUS_OK;
 }

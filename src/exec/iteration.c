@@ -6,6 +6,7 @@
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
 #include "exec/publish.h"
+#include "exec/seek.h"
 #include "exec/settle.h"
 #include "exec/source.h"
 
@@ -421,6 +422,18 @@ static hr_status make(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error
     return HR_STATUS_OK;
 }
 
+/* Goes on behind iterations that are left out. Lock held. */
+static void pass_left_out(hr_pipeline *p)
+{
+    int64_t steps = hr__left_out_from(p, p->flight.next_iteration);
+    int64_t samples = steps * p->options.batch_size;
+    p->flight.next_iteration += steps;
+    p->flight.next_sample += samples;
+    p->flight.left_out += steps;
+    for (int32_t k = 0; k < p->source_count && steps > 0; k++)
+        hr__source_move(&p->sources[k], p->sources[k].position + samples);
+}
+
 /* Numbers an iteration and puts it last in the list; lock held. */
 static void append(hr_pipeline *p, hr_iteration *it, bool ended, hr_scheduler by)
 {
@@ -429,7 +442,8 @@ static void append(hr_pipeline *p, hr_iteration *it, bool ended, hr_scheduler by
     it->first_sample = p->flight.next_sample;
     p->flight.next_sample += it->size;
     it->end.sample = p->flight.next_sample;
-    it->positions = it->size;
+    it->positions = it->size + (int32_t)(p->flight.left_out * p->options.batch_size);
+    p->flight.left_out = 0;
     if (ended)
         take_end(p, it);
     else
@@ -451,6 +465,7 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_sched
                               hr_error *error)
 {
     hr_iteration *it;
+    pass_left_out(p);
     pthread_mutex_unlock(&p->lock);
     hr_status status = make(p, size, &it, error);
     pthread_mutex_lock(&p->lock);

@@ -12,6 +12,7 @@
 #include "exec/checkpoint.h"
 #include "exec/device_stage.h"
 #include "exec/iteration.h"
+#include "exec/job.h"
 #include "exec/source.h"
 #include "exec/stream.h"
 #include "exec/trace.h"
@@ -19,7 +20,6 @@
 #include "io/storage.h"
 #include "kernels/kernels.h"
 
-#define BATCH_SIZE_MAX (1 << 20) /* a sample costs some KB before it has any data */
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
 #define INDEX_MEMORY_LIMIT ((size_t)4000000000)
@@ -41,9 +41,6 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
 
 static hr_status check_options(hr_pipeline_options *o, hr_error *error)
 {
-    if (o->batch_size < 1 || o->batch_size > BATCH_SIZE_MAX)
-        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 .. %d",
-                       o->batch_size, BATCH_SIZE_MAX);
     if (o->num_threads < 1 || o->num_threads > HR_THREADS_MAX)
         return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. %d",
                        o->num_threads, HR_THREADS_MAX);
@@ -148,6 +145,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
     HR_TRY(hr__checkpoint_open(p, error));
+    HR_TRY(hr__job_open(p, error));
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
@@ -270,6 +268,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr_pool_unref(p->pool);
     hr_pool_unref(p->feed_pool);
     hr_free(p->sources);
+    hr_free(p->left_out);
     hr_free(p->undelivered.supplies);
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);

@@ -54,10 +54,9 @@ static void replace(hr_group *g, hr_group *one)
     g->held = one->held;
 }
 
-/* Applies on_error to a sample that failed. */
-static void settle(hr_group *g, int32_t i)
+/* Applies `policy` to a sample that failed. */
+static void settle(hr_group *g, int32_t i, hr_on_error policy)
 {
-    hr_on_error policy = g->pipeline->options.on_error;
     hr_sample *s = hr__sample_at(g, i);
     hr_group one = *g;
     one.first = s->index;
@@ -92,7 +91,7 @@ void hr__samples_settle(hr_group *g)
 {
     for (int32_t i = 0; i < g->count && g->tasks; i++)
         if (hr__sample_at(g, i)->status != HR_STATUS_OK)
-            settle(g, i);
+            settle(g, i, g->pipeline->options.on_error);
 }
 
 /* The first sample of an output that has a value; NULL: there is none. */
@@ -116,7 +115,8 @@ static int32_t odd_output(const hr_pipeline *p, const hr_iteration *it, int32_t 
     return -1;
 }
 
-/* Applies on_error to a sample that does not fit into the batch. */
+/* Applies on_error to a sample that does not fit into the batch. In a job, which one that is would
+ * depend on the number of processes. */
 static void settle_odd(hr_group *g, int32_t output)
 {
     hr_iteration *it = g->iteration;
@@ -131,7 +131,7 @@ static void settle_odd(hr_group *g, int32_t output)
             (int)first->shape.ndim);
     g->tasks[0].info = t->source_info ? t->source_info : it->samples[g->first].info;
     hr__sample_failed(g, 0, node, HR_STATUS_ERROR, &error);
-    settle(g, 0);
+    settle(g, 0, p->job.batch > 0 ? HR_ON_ERROR_RAISE : p->options.on_error);
 }
 
 void hr__outputs_settle(hr_pipeline *p, hr_iteration *it, hr_worker *worker)

@@ -3,6 +3,7 @@
 /* Sources: readers with their read-ahead, and other sources with their queues. */
 #include <string.h>
 
+#include "exec/job.h"
 #include "exec/source.h"
 
 #define NAME_SIZE HR_SHOWN_SIZE /* for the name of an item */
@@ -81,15 +82,16 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     if (!hr__source_indexed(s))
         return HR_STATUS_OK;
     char text[512];
-    const hr_sampler_args *args = node->args;
+    hr_sampler_args args = hr__job_args(p, node->args);
     uint64_t seed = p->node_seeds[node->index];
+    int32_t shards = p->job.batch > 0 ? 1 : args.num_shards;
     s->locates = s->def->locate && (!s->def->locates || s->def->locates(node->args, &node->given));
     s->mean_bytes = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
-    hr_status status = hr_selection_init(&s->selection, args, s->def, s->state, seed, error);
+    hr_status status = hr_selection_init(&s->selection, &args, s->def, s->state, seed, error);
     int64_t count = s->selection.count;
     if (status == HR_STATUS_OK)
-        status = hr_sampler_init(&s->sampler, args, count,
-                                 hr_sampler_chunk(args->num_shards, count, s->mean_bytes),
+        status = hr_sampler_init(&s->sampler, &args, count,
+                                 hr_sampler_chunk(shards, count, s->mean_bytes),
                                  p->options.batch_size, seed, error);
     s->sampler.selection = &s->selection;
     if (status == HR_STATUS_OK)
@@ -273,18 +275,21 @@ static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_suppl
     }
 }
 
+void hr__source_move(hr_source *s, int64_t position)
+{
+    for (; s->ahead_count > 0; s->ahead_count--) {
+        hr_readahead_drop(s->pipeline->readahead, s->ahead[s->ahead_first]);
+        s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
+    }
+    s->position = position;
+}
+
 void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_supply **unwanted)
 {
     hr_source *s = &p->sources[source];
-    s->position = p->taken.position[source];
-    if (!hr__source_indexed(s)) {
+    hr__source_move(s, p->taken.position[source]);
+    if (!hr__source_indexed(s))
         refill(s, source, dropped, unwanted);
-        return;
-    }
-    for (; s->ahead_count > 0; s->ahead_count--) {
-        hr_readahead_drop(p->readahead, s->ahead[s->ahead_first]);
-        s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
-    }
 }
 
 hr_status hr__source_again(const hr_source *s, hr_sample_source *ss, hr_error *error)

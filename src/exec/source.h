@@ -145,6 +145,8 @@ hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t s
 void hr__supply_free(hr_supply *supply);
 void hr__supplies_free(hr_supply *first);                /* a list */
 void hr__source_append(hr_source *s, hr_supply *supply); /* to its queue; lock held */
+/* Drops what a reader has read ahead, and goes to a position. By the thread that schedules. */
+void hr__source_move(hr_source *s, int64_t position);
 /* Continues after what was taken last. `dropped`: the iterations that come to nothing. Adds what is
  * to be freed to `unwanted`. Lock held, and no thread schedules. */
 void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_supply **unwanted);

@@ -25,6 +25,7 @@
 #include "codecs/jpeg/index_cache.h"
 #include "io/readahead.h"
 #include "plan/plan.h"
+#include "readers/sampler.h"
 
 #define HR_ROWS_KEPT 8
 
@@ -76,6 +77,11 @@ typedef struct hr_scheduling {
     hr_error error;
 } hr_scheduling;
 
+/* Iterations that are left out. */
+typedef struct hr_left_out {
+    int64_t first, end;
+} hr_left_out;
+
 /* The iterations that are scheduled and not taken. */
 typedef struct hr_flight {
     hr_iteration *first, *last; /* oldest first */
@@ -84,7 +90,8 @@ typedef struct hr_flight {
     int64_t taken_in_row;                /* iterations since none was in flight */
     int64_t ordered_end;                 /* ordered stages run only iterations below this number */
     bool rewinding;                      /* what is in flight is being dropped (take.h) */
-    bool alone; /* only one iteration may be in flight, until it is taken */
+    bool alone;       /* only one iteration may be in flight, until it is taken */
+    int64_t left_out; /* iterations left out just before the next one */
 } hr_flight;
 
 /* What the consumer has taken: all that a checkpoint records. Nothing in flight changes it. */
@@ -139,6 +146,7 @@ struct hr_pipeline {
     struct hr_trace *trace;
     uint64_t fingerprint; /* of the graph; a checkpoint must have the same */
     int64_t seed;
+    hr_cut job;                   /* whose batches this process takes a part of; `batch` 0: none */
     hr_json *resume;              /* the checkpoint, until it is restored */
     const hr_json *resume_engine; /* its section */
     int64_t start_ns;
@@ -165,6 +173,8 @@ struct hr_pipeline {
     hr_flight flight;
     hr_taken taken;
     hr_undelivered undelivered;
+    hr_left_out *left_out; /* ascending, with gaps between them */
+    int32_t left_out_count;
     hr_bad_log bad;
     hr_consumer consumer;
     struct hr_device_batches {             /* without an iteration */

@@ -79,6 +79,7 @@ bool hr__rewind_end(hr_pipeline *p)
     p->flight.taken_in_row = 0;
     p->flight.next_iteration = p->taken.iteration;
     p->flight.next_sample = p->taken.sample;
+    p->flight.left_out = 0;
     p->flight.rewinding = false;
     pthread_mutex_unlock(&p->lock);
     for (hr_iteration *it = dropped, *next; it; it = next) {
@@ -218,12 +219,15 @@ static int64_t skippable(const hr_pipeline *p)
         return p->options.batch_size;
     const hr_source *s = &p->sources[0];
     int64_t epoch = hr__source_indexed(s) ? s->sampler.count : STREAM_SKIPPABLE;
-    return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
+    return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX / 2 - p->options.batch_size);
 }
 
-/* Whether an iteration may be dropped: who feeds a batch expects its outputs. */
+/* Whether an iteration may be dropped: who feeds a batch expects its outputs, and the processes of
+ * a job stay in step. */
 static bool may_drop(const hr_pipeline *p)
 {
+    if (p->job.batch > 0)
+        return false;
     for (int32_t k = 0; k < p->source_count; k++)
         if (hr__source_fed(&p->sources[k]))
             return false;
@@ -342,11 +346,12 @@ hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, 
     return status;
 }
 
-/* Whether a finished iteration has a full batch, and no dropped iterations before it. */
+/* Whether a finished iteration has a full batch, and none that was dropped or left out is before
+ * it. */
 static bool is_full(const hr_pipeline *p, const hr_iteration *it)
 {
     return it->outputs && it->outputs->samples == p->options.batch_size &&
-           p->undelivered.positions == 0;
+           it->positions == it->size && p->undelivered.positions == 0;
 }
 
 hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)

@@ -5,7 +5,10 @@
  *
  * With pad_last_batch, an iterator's epoch is one of the reader. Without it, FILL follows the
  * reader: an epoch ends with the batch in which the last shard ends, and the next one has already
- * begun there. DROP and PARTIAL count batches of one number per epoch, as DALI does. */
+ * begun there. DROP and PARTIAL count batches of one number per epoch, as DALI does.
+ *
+ * The epochs of a job are those of one shard with the batches of the job, whose parts the processes
+ * have. */
 #include "readers/sampler.h"
 
 #define FAR (INT64_MAX / 4) /* of positions */
@@ -13,7 +16,7 @@
 typedef struct epochs { /* of a reader */
     hr_sampler s;       /* without what it takes to find items */
     hr_rest_part rest;
-    const hr_epoch_rule *rule;
+    hr_epoch_rule rule;
     bool
         carries; /* FILL without padding: the last batch contains the beginning of the next epoch */
 } epochs;
@@ -32,6 +35,11 @@ static bool rule_fits(const hr_epoch_rule *rule)
 
 static bool meta_fits(const hr_reader_meta *m)
 {
+    if (m->global_batch != 0)
+        return m->global_batch >= m->number_of_shards && m->global_batch <= INT32_MAX &&
+               m->number_of_shards >= 1 && m->shard_id >= 0 && m->shard_id < m->number_of_shards &&
+               m->epoch_size >= 1 && m->epoch_size <= FAR / 2 && m->rest_size == 0 &&
+               m->first_epoch == 0;
     int64_t most = FAR / 2 / HR_MAX(m->number_of_shards, 1);
     return m->number_of_shards >= 1 && m->shard_id >= 0 && m->shard_id < m->number_of_shards &&
            m->epoch_size >= m->number_of_shards && m->epoch_size <= most && m->rest_size >= 0 &&
@@ -43,17 +51,20 @@ static hr_status open_reader(epochs *e, const hr_reader_meta *m, const hr_epoch_
 {
     if (!rule_fits(rule) || rule->size != 0 || !meta_fits(m))
         return hr_fail(error, HR_STATUS_VALUE, "these are not the epochs of a reader");
-    *e = (epochs){.s = {.args = {.num_shards = m->number_of_shards,
-                                 .shard_id = m->shard_id,
+    bool job = m->global_batch > 0;
+    *e = (epochs){.s = {.args = {.num_shards = job ? 1 : m->number_of_shards,
+                                 .shard_id = job ? 0 : m->shard_id,
                                  .stick_to_shard = m->stick_to_shard,
                                  .pad_last_batch = m->pad_last_batch},
                         .count = m->epoch_size,
-                        .batch_size = rule->batch_size,
+                        .cut = {m->global_batch, m->number_of_shards, m->shard_id},
+                        .batch_size = job ? (int32_t)m->global_batch : rule->batch_size,
                         .first_epoch = m->first_epoch,
                         .rest_parts = m->rest_size > 0},
                   .rest = {.end = m->rest_size},
-                  .rule = rule,
+                  .rule = *rule,
                   .carries = rule->last_batch == HR_LAST_BATCH_FILL && !m->pad_last_batch};
+    e->rule.batch_size = e->s.batch_size;
     return HR_STATUS_OK;
 }
 
@@ -92,7 +103,7 @@ static int64_t furthest(epochs *e, int64_t number)
 {
     int32_t n = e->s.args.num_shards, own = e->s.args.shard_id;
     int64_t found = 0;
-    for (int32_t lane = e->rule->alone ? own : 0; lane < (e->rule->alone ? own + 1 : n); lane++)
+    for (int32_t lane = e->rule.alone ? own : 0; lane < (e->rule.alone ? own + 1 : n); lane++)
         found = HR_MAX(found, hr__sampler_begin(sampler(e), lane, number + 1));
     return found;
 }
@@ -102,7 +113,7 @@ static int64_t rearmost(epochs *e, int64_t position)
 {
     int32_t n = e->s.args.num_shards, own = e->s.args.shard_id;
     int64_t found = INT64_MAX;
-    for (int32_t lane = e->rule->alone ? own : 0; lane < (e->rule->alone ? own + 1 : n); lane++)
+    for (int32_t lane = e->rule.alone ? own : 0; lane < (e->rule.alone ? own + 1 : n); lane++)
         found = HR_MIN(found, hr__sampler_place(sampler(e), lane, position).epoch);
     return found;
 }
@@ -110,9 +121,9 @@ static int64_t rearmost(epochs *e, int64_t position)
 /* Length of an epoch, and how many positions are run until it is over. */
 static int64_t length_of(epochs *e, const hr_epoch_place *at, int64_t *end)
 {
-    int64_t n = e->s.args.num_shards, size = e->rule->batch_size, count = count_of(e, at->number);
+    int64_t n = e->s.args.num_shards, size = e->rule.batch_size, count = count_of(e, at->number);
     int64_t largest = quotient_up(count, n), length = largest;
-    if (e->rule->last_batch == HR_LAST_BATCH_DROP) {
+    if (e->rule.last_batch == HR_LAST_BATCH_DROP) {
         /* A rest is read to its end, even if no batch of it is full. */
         *end = is_rest(e, at->number) ? largest : count / n;
         return count / n;
@@ -132,7 +143,7 @@ static int64_t run_of(epochs *e, int64_t number)
     hr_epoch_place at = {.number = number};
     int64_t end;
     length_of(e, &at, &end);
-    return quotient_up(end, e->rule->batch_size) * e->rule->batch_size;
+    return quotient_up(end, e->rule.batch_size) * e->rule.batch_size;
 }
 
 /* The batches of an epoch of `length` positions that is over after `end`; `step`: of all that run
@@ -147,6 +158,18 @@ static void cut(hr_epoch *out, const hr_epoch_rule *rule, int64_t length, int64_
     out->batches = drops ? out->full : quotient_up(length, step);
     out->left = drops ? left / step : quotient_up(left, step);
     out->drop = drops && out->left == 0 && taken < end;
+}
+
+/* Of what a job keeps, the part of one of its processes. */
+static void keep_part(hr_epoch *out, const hr_cut *cut)
+{
+    int64_t full = hr_cut_count(cut, cut->batch);
+    out->size = hr_cut_count(cut, out->size);
+    out->keep = hr_cut_count(cut, out->keep);
+    out->real = hr_cut_count(cut, out->real);
+    out->last = hr_cut_count(cut, out->last);
+    out->own -= out->last == 0; /* of the last batch, it keeps nothing */
+    out->last = out->last == 0 ? full : out->last;
 }
 
 /* What one of the shards or pipelines keeps, of which `size` positions belong to the epoch. */
@@ -196,7 +219,10 @@ hr_status hr_epoch_at(const hr_reader_meta *meta, const hr_epoch_rule *rule,
     if (lane < 0 || lane >= meta->number_of_shards)
         return hr_fail(error, HR_STATUS_VALUE, "the reader has no shard %d", lane);
     *out = (hr_epoch){0};
-    int64_t n = meta->number_of_shards, count = count_of(&e, place->number);
+    hr_cut part = {e.s.cut.batch, e.s.cut.ranks, rule->even ? 0 : lane};
+    lane = part.batch > 0 ? 0 : lane;
+    rule = &e.rule;
+    int64_t n = e.s.args.num_shards, count = count_of(&e, place->number);
     int64_t length = length_of(&e, place, &end);
     int64_t number = HR_MAX(place->number, 0);
     out->shard = is_rest(&e, place->number) ? lane : hr__sampler_shard(sampler(&e), lane, number);
@@ -206,6 +232,8 @@ hr_status hr_epoch_at(const hr_reader_meta *meta, const hr_epoch_rule *rule,
         out->carried = place->begin - hr__sampler_begin(sampler(&e), lane, place->number);
     cut(out, rule, length, end, place->taken, rule->batch_size);
     keep(out, rule, rule->even ? quotient_up(count, n) : size, place->taken, rule->batch_size);
+    if (part.batch > 0)
+        keep_part(out, &part);
     return HR_STATUS_OK;
 }
 
@@ -223,9 +251,11 @@ hr_status hr_epoch_next(const hr_reader_meta *meta, const hr_epoch_rule *rule,
     }
     HR_TRY(open_reader(&e, meta, rule, error));
     HR_TRY(check_place(&e, place, error));
+    /* of batches that were skipped or left out, some may be of the next epoch */
+    int64_t over = e.carries ? 0 : HR_MAX(place->taken - run_of(&e, place->number), 0);
     place->number++;
-    place->begin += place->taken;
-    place->taken = 0;
+    place->begin += place->taken - over;
+    place->taken = over;
     if (e.carries) /* an epoch may have been read already as a whole */
         place->number = HR_MAX(place->number, rearmost(&e, place->begin));
     return HR_STATUS_OK;
@@ -238,7 +268,7 @@ hr_status hr_epoch_start(const hr_reader_meta *meta, const hr_epoch_rule *rule, 
     HR_TRY(open_reader(&e, meta, rule, error));
     *out = (hr_epoch_place){.number = number};
     HR_TRY(check_place(&e, out, error));
-    int64_t first = e.s.first_epoch, size = rule->batch_size;
+    int64_t first = e.s.first_epoch, size = e.rule.batch_size;
     if (number < first)
         return HR_STATUS_OK;
     if (e.carries)

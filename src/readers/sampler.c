@@ -34,6 +34,28 @@ static int64_t shard_size(int64_t count, int64_t shard, int32_t shards)
            hr__sampler_shard_start(count, shard, shards);
 }
 
+/* The order of a job is that of one shard, whose batches are those of the job. */
+static hr_status init_cut(hr_sampler *s, hr_error *error)
+{
+    hr_sampler_args *args = &s->args;
+    if (args->global_batch < args->num_shards)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "global_batch is %d; it must be at least num_shards, which is %d",
+                       args->global_batch, args->num_shards);
+    if (args->even && args->global_batch % args->num_shards != 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "even: num_shards=%d does not divide global_batch=%d", args->num_shards,
+                       args->global_batch);
+    if (args->stick_to_shard)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "global_batch and stick_to_shard exclude each other");
+    s->cut = (hr_cut){args->global_batch, args->num_shards, args->shard_id};
+    s->split.shards = args->num_shards = 1;
+    args->shard_id = 0;
+    s->batch_size = args->global_batch;
+    return HR_STATUS_OK;
+}
+
 hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count, int64_t chunk,
                           int32_t batch_size, uint64_t seed, hr_error *error)
 {
@@ -45,6 +67,11 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
         return hr_fail(error, HR_STATUS_ERROR,
                        "shard_id is %d; with num_shards=%d allowed are 0 .. %d", args->shard_id,
                        args->num_shards, args->num_shards - 1);
+    if (args->global_batch > 0)
+        HR_TRY(init_cut(s, error));
+    else if (args->even)
+        return hr_fail(error, HR_STATUS_ERROR, "even: this argument needs global_batch");
+    args = &s->args;
     if (count < args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR,
                        "The number of input samples: %lld, needs to be at least equal to the "
@@ -239,16 +266,24 @@ static hr_sampler_item item_at(const hr_sampler *s, const hr_sampler_place *plac
                   part->epoch, repeat);
 }
 
+/* Where the process itself is. */
+static hr_sampler_place own_place(const hr_sampler *s, int64_t position)
+{
+    if (s->cut.batch > 0)
+        position = hr_cut_position(&s->cut, position);
+    return hr__sampler_place(s, s->args.shard_id, position);
+}
+
 hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position)
 {
-    hr_sampler_place place = hr__sampler_place(s, s->args.shard_id, position);
+    hr_sampler_place place = own_place(s, position);
     int64_t repeat = HR_MAX(place.offset - place.size + 1, 0);
     return item_at(s, &place, place.offset - repeat, (int32_t)repeat);
 }
 
 hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
 {
-    hr_sampler_place place = hr__sampler_place(s, s->args.shard_id, position);
+    hr_sampler_place place = own_place(s, position);
     /* Independent of the seed: readers of lists that belong together (images and masks) must agree.
      */
     hr_rng rng = hr_rng_make(KEY_REPLACE, place.offset, (uint32_t)place.epoch, (uint32_t)attempt);
@@ -267,15 +302,18 @@ void hr_sampler_fini(hr_sampler *s)
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)
 {
-    int64_t n = s->args.pad_last_batch ? s->args.num_shards : 1;
+    bool job = s->cut.batch > 0;
+    int32_t shards = job ? s->cut.ranks : s->args.num_shards;
+    int64_t n = s->args.pad_last_batch ? shards : 1;
     *out = (hr_reader_meta){
         .epoch_size = s->count,
         .epoch_size_padded = (s->count + n - 1) / n * n,
-        .number_of_shards = s->args.num_shards,
-        .shard_id = s->args.shard_id,
+        .number_of_shards = shards,
+        .shard_id = job ? s->cut.rank : s->args.shard_id,
         .pad_last_batch = s->args.pad_last_batch != 0,
         .stick_to_shard = s->args.stick_to_shard != 0,
         .rest_size = hr_sampler_rest(s),
         .first_epoch = s->first_epoch,
+        .global_batch = s->cut.batch,
     };
 }

@@ -4,6 +4,8 @@
  * earlier position. After its shard a reader continues with the next one, unless stick_to_shard is
  * set. Padded epochs have the same number of full batches on all shards and repeat the last item.
  *
+ * A process of a job reads the order of a single shard, and takes its part of each batch (cut.h).
+ *
  * When the number of shards changes, positions start again at 0 with the *rest*: what the shards
  * have left of their epoch, as one list that is split among the new shards. Whole epochs follow.
  *
@@ -13,6 +15,7 @@
 #ifndef HR_READERS_SAMPLER_H
 #define HR_READERS_SAMPLER_H
 
+#include "readers/cut.h"
 #include "readers/selection.h"
 
 typedef struct hr_sampler_split { /* how an epoch is split and shuffled */
@@ -28,8 +31,9 @@ typedef struct hr_rest_part {
 } hr_rest_part;
 
 typedef struct hr_sampler {
-    hr_sampler_args args;
-    int64_t count; /* items of an epoch on all shards */
+    hr_sampler_args args; /* of a job: with a single shard */
+    hr_cut cut;           /* of the positions of a job */
+    int64_t count;        /* items of an epoch on all shards */
     hr_sampler_split split;
     const hr_selection *selection; /* which items these are; NULL: 0 .. count - 1 */
     hr_file_order *groups;         /* those that random_shuffle moves instead of chunks; or NULL */

@@ -30,7 +30,7 @@ PARTS = {
     "src/codecs/video/bits": "rbsp units.h h264 hevc mpeg4 units av1 bitstream split".split(),
     "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples
         mp4_fragments""".split(),
-    "src/readers": """list scan.h scan_cache scan files file_order selection sampler epochs rest records tar coco fits
+    "src/readers": """list scan.h scan_cache scan files file_order selection cut sampler epochs rest records tar coco fits
         video table""".split(),
     "src/readers/coco": "data json_stream draw json saved".split(),
     "src/readers/fits": "image header".split(),
@@ -41,9 +41,9 @@ PARTS = {
     "src/modules/audio": "frames decoders vorbis_kept vorbis_plain vorbis flac opus mp3".split(),
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
     "src/plan": "plan.h edge describe pass.h prune merge fuse group values".split(),
-    "src/exec": """affinity stall trace thread_pool state values gather branch source resplit bad task call chain device_batch
-        device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint take feed
-        facts stats pipeline""".split(),
+    "src/exec": """affinity stall trace thread_pool state job seek.h values gather branch source resplit bad task call chain
+        device_batch device_prepare device_queue stage settle publish iteration device_stage stream worker checkpoint
+        take feed seek facts stats pipeline""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function tables secrets pipeline.h".split(),
 }
 # Folders whose files still call functions of files after them.

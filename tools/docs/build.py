@@ -38,7 +38,7 @@ SECTIONS = {
     ],
     "Guides": [
         "pytorch", "frameworks", "readers", "image-formats", "volumes", "audio", "object-storage", "gpu", "multi-gpu", "ray", "scale",
-        "video", "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
+        "video", "reproducibility", "order", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
         "jpeg-index",
     ],
     "Reference": [

@@ -33,6 +33,9 @@ class Plan:
         threads: 0: the thread of the call does the work.
         node: other arguments of the node, by the names of `_core.Graph.add_node`. `draws_as` may be any number.
         options: of the engine.
+
+    Raises:
+        RuntimeError: an argument is not allowed, or is one of whole pipelines.
     """
 
     def __init__(
@@ -47,6 +50,11 @@ class Plan:
         node: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
+        if constants.get("global_batch") is not None:
+            raise RuntimeError(
+                f"{op.name}: global_batch works in pipelines only. Here operators run one by one, and their "
+                "random numbers depend on the calls of this process."
+            )
         graph, count = _core.Graph(), len(inputs)
         kinds = [*inputs, *["cpu"] * len(fed)]
         self._lone = not kinds and not op.is_reader  # a source only states the number of samples

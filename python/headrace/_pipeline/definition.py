@@ -26,6 +26,7 @@ class Definition:
         outputs: the nodes; empty after deserialization.
         sources: external sources by name.
         readers: the node of each by name.
+        in_job: a reader has a `global_batch`.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Definition:
         self.outputs = list(outputs)
         self.sources: dict[str, Source] = {}
         self.readers: dict[str, int] = {}
+        self.in_job = False
 
     def check_resumes(self) -> None:
         """Checks that a checkpoint can be taken.
@@ -87,6 +89,7 @@ def define(graph: _graph.Graph, outputs: Sequence[Any], sinks: Sequence[DataNode
             made.sources[instance.name] = instance.source
         elif schema.operators()[instance.op].is_reader:
             made.readers[instance.name] = number
+            made.in_job |= instance.args.get("global_batch") is not None
     return made
 
 

@@ -117,8 +117,9 @@ class Iterated:
 
     @property
     def skips(self) -> bool:
-        """Whether bad samples are left out, so that a batch can have fewer samples than positions."""
-        return bool(self._pipeline._config.options["on_error"] == "skip")
+        """Whether bad samples or steps are left out, so that a batch can have fewer samples than positions."""
+        pipe = self._pipeline
+        return pipe._leaves_out or bool(pipe._config.options["on_error"] == "skip")
 
     @property
     def restored(self) -> dict[str, Any] | None:

@@ -24,7 +24,8 @@ class Observed:
 
         Keys: epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
         stick_to_shard. After a resume with another number of shards also rest_size, the number of
-        samples, over all shards, that were left of the epoch and are read before whole epochs.
+        samples, over all shards, that were left of the epoch and are read before whole epochs. With
+        `global_batch` also this number.
 
         Raises:
             RuntimeError: `name` is not a reader.

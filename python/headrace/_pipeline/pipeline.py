@@ -37,6 +37,7 @@ from headrace._pipeline.epoch import Epoch
 from headrace._pipeline.feeder import Feeder, Feedings
 from headrace._pipeline.observed import Observed
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
+from headrace._pipeline.replay import Replay, Replayed
 from headrace._pipeline.shown import Shown
 from headrace._pipeline.stored import Stored
 from headrace.data_node import DataNode
@@ -48,11 +49,12 @@ Batch: TypeAlias = TensorListCPU | TensorListGPU
 _BAD_IN_ROW = 50_000  # samples that `run` leaves out before it gives up
 
 
-class Pipeline(Observed, Shown, Stored):
+class Pipeline(Observed, Replayed, Shown, Stored):
     """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
-        batch_size: maximum number of samples in a batch, at most 1,048,576.
+        batch_size: maximum number of samples in a batch, at most 1,048,576. With readers that have a
+            `global_batch`, it may be left out: a batch is then this process's part of it.
         num_threads: number of worker threads; None: one per CPU available to this process.
         device_id: GPU of operators with device "gpu" or "mixed"; None: PyTorch's current device,
             or the first one.
@@ -158,6 +160,8 @@ class Pipeline(Observed, Shown, Stored):
         self._skip_api_check = False
         self._shared: list[Outputs] = []
         self._in_setup: list[Any] | None = None  # what `iter_setup` feeds
+        self._replays: dict[bool, Replay] = {}  # on the CPU; by `batch`
+        self._leaves_out = False  # steps, by `skip` or as the checkpoint says
         self._left_out = 0  # positions of batches without good samples before the next one
 
     # ---- the current pipeline --------------------------------------------------------------------
@@ -251,7 +255,7 @@ class Pipeline(Observed, Shown, Stored):
             raise ValueError(
                 "Pipeline created with `num_threads` < 1 can only be used for serialization."
             )
-        if config.max_batch_size is None:
+        if config.max_batch_size is None and not self._complete_graph().in_job:
             raise ValueError(NO_BATCH_SIZE)
         self.start_py_workers()  # before any thread starts: they may be forks
         definition = self._complete_graph()
@@ -261,26 +265,31 @@ class Pipeline(Observed, Shown, Stored):
         if config.enable_memory_stats:
             self._memory = OutputMemory(definition.outputs)
         device = self._find_device()
-        core = _core.Pipeline(
-            self._graph.core,
-            config.max_batch_size,
-            config.num_threads,
+        core = self._engine(
             prefetch_queue_depth=config.depth,
-            seed=-1 if config.seed is None else config.seed,
             set_affinity=bool(config.set_affinity),
             device_id=device,
             checkpoint=self._restored.engine if self._restored else None,
-            **{name: value for name, value in config.options.items() if value is not None},
         )
+        config.max_batch_size = core.batch_size
         self._feeder.connect(core, device)
         if self._restored:
             self._feeder.iteration = self._restored.iteration
+            self._leaves_out = b'"left_out"' in self._restored.engine
         if config.enable_checkpointing:
             self._feeder.warn_if_not_resumable()
         self._pid = os.getpid()
         self._epoch.engine = core
         self._core = core
         _live.add(self)
+
+    def _engine(self, graph: _core.Graph | None = None, **more: Any) -> _core.Pipeline:
+        """An engine for this graph. `more`: options that the pipeline does not have, or not with this value."""
+        config = self._config
+        threads = config.num_threads or len(os.sched_getaffinity(0))
+        options = {"seed": config.seed, "batch_size": config.max_batch_size or 0, **config.options}
+        given = {name: value for name, value in {**options, **more}.items() if value is not None}
+        return _core.Pipeline(graph or self._graph.core, num_threads=threads, **given)
 
     def _declare_outputs(self, count: int) -> None:
         checks = OutputChecks(self._config, count)
@@ -325,6 +334,8 @@ class Pipeline(Observed, Shown, Stored):
     def close(self) -> None:
         """Stops the workers; later calls raise RuntimeError. Garbage collection does the same."""
         self._feeder.close()
+        while self._replays:
+            self._replays.popitem()[1].close()
         if self._core is not None:
             self._core.close()
             _live.discard(self)
@@ -348,8 +359,9 @@ class Pipeline(Observed, Shown, Stored):
                 ``prefetch_queue_depth=1`` or ``exec_pipelined=False``.
 
         Returns:
-            A tuple with one `TensorListCPU` or `TensorListGPU` per output. They are empty if batches
-            are fed and ``on_error="skip"`` left out all samples.
+            A tuple with one `TensorListCPU` or `TensorListGPU` per output. They are empty if
+            ``on_error="skip"`` left out all samples and batches are fed, or readers have a
+            `global_batch`.
 
         Raises:
             StopIteration: the epoch is over; `reset` starts the next one.
@@ -384,9 +396,11 @@ class Pipeline(Observed, Shown, Stored):
         """What `run` returns after a batch whose samples were all left out.
 
         If all sources are asked for batches, that is the next batch that has samples. If one is fed
-        by the caller, who expects one result per batch, it is the empty batch.
+        by the caller, who expects one result per batch, it is the empty batch, and so it is in a job,
+        whose processes have to stay in step.
         """
-        if not self._own_setup and any(s.callback is None for s in self._feeder.sources.values()):
+        fed = any(source.callback is None for source in self._feeder.sources.values())
+        if self._complete_graph().in_job or (fed and not self._own_setup):
             return outputs
         epoch = self._epoch
         while outputs.all_bad:

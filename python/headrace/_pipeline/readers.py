@@ -27,6 +27,8 @@ class Readers:
         meta = dict(self.split(name))
         first, resplit = meta.pop("first_epoch"), meta.pop("resplit")
         del meta["position"]
+        if not meta["global_batch"]:
+            del meta["global_batch"]
         if not first and not resplit:
             del meta["rest_size"]
         return meta

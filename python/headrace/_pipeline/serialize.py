@@ -20,7 +20,8 @@ def to_bytes(config: PipelineConfig, definition: Definition) -> bytes:
     return json.dumps(
         {
             "headrace": _FORMAT,
-            "params": _parameters(config),
+            "params": _parameters(config, definition.in_job),
+            "in_job": definition.in_job,
             "readers": definition.readers,
             "inputs": {name: source.node for name, source in definition.sources.items()},
             "gpu_inputs": [n for n, source in definition.sources.items() if source.device == "gpu"],
@@ -37,9 +38,9 @@ _ARGUMENTS = """num_threads device_id seed exec_pipelined exec_async prefetch_qu
 _PATHS = ("quarantine", "trace", "index_cache")
 
 
-def _parameters(config: PipelineConfig) -> dict[str, Any]:
+def _parameters(config: PipelineConfig, in_job: bool) -> dict[str, Any]:
     return {
-        "batch_size": config.max_batch_size,
+        "batch_size": None if in_job else config.max_batch_size,
         **{name: getattr(config, name) for name in _ARGUMENTS},
         "stream_policy": _name(config.stream_policy),
         "concurrency": _name(config.concurrency),
@@ -77,6 +78,7 @@ def from_bytes(text: Any) -> tuple[dict[str, Any], Definition]:
         counts = _number(stored["outputs"]), _number(stored["sinks"])
         made = Definition(_graph.Graph(core), *counts)
         made.readers = {str(name): _number(node) for name, node in stored["readers"].items()}
+        made.in_job = bool(stored.get("in_job"))
         on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
         for name, node in stored["inputs"].items():
             device = "gpu" if name in on_gpu else "cpu"

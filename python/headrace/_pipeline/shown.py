@@ -27,11 +27,16 @@ class Shown:
 
         return drawing.pipeline_svg(definition, self._core)
 
-    def show(self, samples: int = 4) -> Steps:
-        """Returns what each step makes of some samples: a table in a notebook, or `save` it as HTML.
+    def show(self, samples: int = 4, step: int | None = None) -> Steps:
+        """Returns what each operator makes of some samples: a table in a notebook, or `save` it as HTML.
 
         A copy of the pipeline runs, without fusion, so this one does not advance. Operators in
         branches of conditionals are left out.
+
+        Args:
+            samples: how many, at most.
+            step: number of the batch of the run that the samples are from (see `batch`), which is
+                made on the CPU; None: the first samples.
 
         Raises:
             ValueError: `samples` is below 1.
@@ -40,7 +45,7 @@ class Shown:
         """
         from headrace._pipeline import steps
 
-        return steps.take(self, self._complete_graph(), samples)
+        return steps.take(self, self._complete_graph(), samples, step)
 
     def report(self, path: str | os.PathLike[str], batches: int = 20, samples: int = 4) -> None:
         """Writes an HTML file: verdict, graph, time per operator, timeline, samples, bad files.

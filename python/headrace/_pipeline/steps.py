@@ -12,6 +12,8 @@ from typing import Any
 from headrace._base import images
 from headrace._base.files import write_whole
 from headrace._pipeline import drawing, serialize
+from headrace._pipeline.config import integer
+from headrace._pipeline.replay import Replay
 
 
 @dataclass
@@ -26,9 +28,12 @@ class Step:
 class Steps:
     """The steps of a pipeline. A notebook shows them as a table with a column per sample."""
 
-    def __init__(self, steps: list[Step], samples: int) -> None:
+    def __init__(
+        self, steps: list[Step], samples: int, title: str = "Steps of a pipeline"
+    ) -> None:
         self.steps = steps
         self.samples = samples
+        self.title = title
 
     def _repr_html_(self) -> str:
         rows = []
@@ -50,8 +55,8 @@ class Steps:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table to an HTML file."""
-        title = "Steps of a pipeline"
-        write_whole(path, page(title, f"<h1>{title}</h1>{self._repr_html_()}").encode())
+        body = f"<h1>{self.title}</h1>{self._repr_html_()}"
+        write_whole(path, page(self.title, body).encode())
 
 
 def _text(text: str) -> str:
@@ -78,15 +83,20 @@ def copy(pipeline: Any, definition: Any, **arguments: Any) -> Any:
     Raises:
         RuntimeError: the graph takes data that cannot be taken twice.
     """
-    if definition.sources:
-        raise RuntimeError("A pipeline with an external source cannot be run a second time.")
-    if any(made.function is not None for made in definition.graph.numbers):
-        raise RuntimeError("A pipeline with Python functions cannot be run a second time.")
+    check_copies(definition)
     text = serialize.to_bytes(pipeline._config, definition)
     stored, made = serialize.from_bytes(text)
     twin = _pipeline_class(pipeline)(**{**stored, "enable_checkpointing": False, **arguments})
     twin._take_definition(made)
     return twin
+
+
+def check_copies(definition: Any) -> None:
+    """Raises RuntimeError if the graph takes data that cannot be taken twice."""
+    if definition.sources:
+        raise RuntimeError("A pipeline with an external source cannot be run a second time.")
+    if any(made.function is not None for made in definition.graph.numbers):
+        raise RuntimeError("A pipeline with Python functions cannot be run a second time.")
 
 
 def _pipeline_class(pipeline: Any) -> Any:
@@ -107,8 +117,10 @@ def _ancestors(definition: Any) -> list[Any]:
     return sorted((made for made in found if made.guard is None), key=lambda made: numbers[made])
 
 
-def take(pipeline: Any, definition: Any, samples: int) -> Steps:
+def take(pipeline: Any, definition: Any, samples: int, step: int | None = None) -> Steps:
     """Runs a copy of the pipeline for a few samples and keeps what each operator makes.
+
+    `step`: of this batch of its run; None: the first samples.
 
     Raises:
         RuntimeError: the pipeline cannot be copied, or a sample cannot be processed.
@@ -116,23 +128,43 @@ def take(pipeline: Any, definition: Any, samples: int) -> Steps:
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}.")
-    size = min(samples, pipeline.max_batch_size or samples)
-    options = {"batch_size": size, "num_threads": 1, "prefetch_queue_depth": 1}
-    twin = copy(pipeline, definition, **options, seed=pipeline.seed)
+    check_copies(definition)
     shown = _ancestors(definition)
     edges = [(definition.graph.numbers[made], i) for made in shown for i in range(made.outputs)]
     if not edges:
         raise RuntimeError("The graph of this pipeline is not known: it was deserialized.")
-    twin._definition.graph.core.set_outputs(edges)
-    twin._definition.output_count, twin._definition.sink_count = len(edges), 0
-    try:
-        batches = iter([batch.as_cpu() for batch in twin.run()])
-    finally:
-        twin.close()
+    if step is None:
+        size = min(samples, pipeline.max_batch_size or samples)
+        made_batches = _first(pipeline, definition, edges, size)
+    else:
+        made_batches = _again(pipeline, edges, step)
+    size = min(samples, len(made_batches[0]))
+    batches = iter([[batch[i] for i in range(size)] for batch in made_batches])
     steps = []
     for made in shown:
         name = "" if made.name.startswith("__") else f" '{made.name}'"
         steps.append(
             Step(made.op + name, made.origin, [next(batches) for _ in range(made.outputs)])
         )
-    return Steps(steps, size)
+    return Steps(steps, size, "Steps of a pipeline" if step is None else f"Step {step} of a run")
+
+
+def _first(pipeline: Any, definition: Any, edges: list[Any], size: int) -> list[Any]:
+    """The first samples, as a copy of the pipeline makes them."""
+    options = {"batch_size": size, "num_threads": 1, "prefetch_queue_depth": 1}
+    twin = copy(pipeline, definition, **options, seed=pipeline.seed)
+    twin._definition.graph.core.set_outputs(edges)
+    twin._definition.output_count, twin._definition.sink_count = len(edges), 0
+    try:
+        return [batch.as_cpu() for batch in twin.run()]
+    finally:
+        twin.close()
+
+
+def _again(pipeline: Any, edges: list[Any], step: int) -> list[Any]:
+    """The samples of a step of the run, made on the CPU."""
+    replay = Replay(pipeline, cpu=True, edges=edges)
+    try:
+        return list(replay.batch(integer("step", step, 0, 2**62)))
+    finally:
+        replay.close()

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 
 import headrace
 from headrace._base import messages
-from headrace.cli import bench, demo, doctor, index, ops, pack, report, show
+from headrace.cli import bench, demo, doctor, hash, index, ops, pack, replay, report, show
 from headrace.cli._common import UserError, masked
 
-_COMMANDS: tuple[Any, ...] = (bench, show, report, index, pack, ops, doctor, demo)
+_COMMANDS: tuple[Any, ...] = (bench, show, report, hash, replay, index, pack, ops, doctor, demo)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -3,7 +3,8 @@
 """The place of an iterator in its epochs. The engine computes where they end (`hr_epoch_at`).
 
 A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run
-whole batches of positions.
+whole batches of positions. With `global_batch`, positions are those of the whole job: a batch of each
+of its processes together takes `global_batch` of them.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Epochs:
         policy: what happens with the last batch.
         mine: the lane of each pipeline of this iterator: its first shard, or its number.
         sized: the user gave the length.
+        step: what a batch of every pipeline adds to `taken`.
         number: number of this epoch since the first start; a rest has that of the epoch it is left of.
         begin: position of the readers at which it began.
         taken: positions run in this epoch; with a given length, over all pipelines.
@@ -85,6 +87,7 @@ class Epochs:
         self.mine = mine
         self.sized = shards == 0
         self._shards = shards
+        self.step = batch * (len(mine) if self.sized else 1)
         self._resplit = resplit  # the checkpoint to restore was taken with another number of shards
         self._first = first
         self.number, self.begin, self.taken = first, 0, 0
@@ -110,7 +113,9 @@ class Epochs:
         """
         first = meta["first_epoch"] - bool(meta["rest_size"])
         core = reader_epochs(meta, batch, policy, even=even)
-        return cls(core, batch, policy, mine, first, meta["number_of_shards"], meta["resplit"])
+        job = meta.get("global_batch", 0)
+        shards = 1 if job else meta["number_of_shards"]  # a job has one order for all of its lanes
+        return cls(core, job or batch, policy, mine, first, shards, meta["resplit"])
 
     @classmethod
     def of_size(
@@ -124,9 +129,8 @@ class Epochs:
 
     def at(self, lane: int | None = None, ahead: int = 0) -> At:
         """The epoch as a lane sees it. `ahead`: so many batches before the place of this iterator."""
-        step = self._batch * (len(self.mine) if self.sized else 1)
         lane = self.mine[0] if lane is None else lane
-        taken = max(self.taken - ahead * step, 0)
+        taken = max(self.taken - ahead * self.step, 0)
         return At(*self._core.at(self.number, self.begin, taken, lane))
 
     @property
@@ -180,7 +184,7 @@ class Epochs:
 
     def count(self, batches: int) -> None:
         """Counts batches of every pipeline."""
-        self.taken += batches * self._batch * (len(self.mine) if self.sized else 1)
+        self.taken += batches * self.step
 
     def real(self, ahead: int) -> list[int]:
         """For each pipeline, how many samples of a batch are of this epoch and not copies.
@@ -246,7 +250,8 @@ def reader_epochs(
 ) -> _core.Epochs:
     """The epochs of the reader with this metadata. `rule`: ``even`` or ``alone``."""
     names = "epoch_size number_of_shards shard_id pad_last_batch stick_to_shard rest_size first_epoch"
-    return _core.Epochs(batch, policy.value, **{k: meta[k] for k in names.split()}, **rule)
+    facts = {"global_batch": meta.get("global_batch", 0), **{k: meta[k] for k in names.split()}}
+    return _core.Epochs(batch, policy.value, **facts, **rule)
 
 
 def _natural(value: Any, least: int = 0) -> int:

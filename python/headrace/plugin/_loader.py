@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from headrace._pipeline.config import integer
@@ -105,21 +105,24 @@ class Loops(Generic[Item]):
         return self._batches(loop)
 
     def _batches(self, loop: object) -> Iterator[Item]:
-        batches, at = self._iterator(), self._epochs().at()
-        whole = at.left - (at.batches - at.full)  # batches that come before a smaller one
+        batches = self._iterator()
         try:
             while loop is self._loop:
                 try:
                     (batch,) = batches.take()
                 except StopIteration:
                     return
-                if not self._drop_last or whole > 0:
+                if not self._drop_last or not self._was_smaller():
                     yield self._shown(batch)
-                whole -= 1
             raise RuntimeError("This loop cannot continue: a newer one has begun.")
         finally:  # also after `break`
             if loop is self._loop:
                 self._loop = None
+
+    def _was_smaller(self) -> bool:
+        """Whether the batch that was taken last is smaller than the others of the epoch."""
+        at = self._epochs().at()
+        return at.left < at.batches - at.full
 
     def _epochs(self) -> Epochs:
         return self._iterator().settled()
@@ -175,6 +178,14 @@ class LoaderBase(Loops[Item]):
         self._restart(state["pipeline"])
         self._wanted = None
 
+    def skip(self, steps: Iterable[int]) -> None:
+        """Leaves out steps that were not taken yet, as `Pipeline.skip` does.
+
+        Steps are batches, counted from the beginning of the run over all epochs. The epochs have
+        fewer batches then; `state_dict` contains the list.
+        """
+        self.pipeline.skip(steps)
+
     # ---- epochs ----------------------------------------------------------------------------------
 
     def _iterator(self) -> LoopIterator:
@@ -214,7 +225,7 @@ class LoaderBase(Loops[Item]):
         whole = {**meta, "rest_size": 0, "first_epoch": 0}
         core = reader_epochs(whole, self.batch_size, LastBatchPolicy.PARTIAL)
         _, position, _ = core.start(epoch)
-        batches = position // self.batch_size
+        batches = position // (meta["global_batch"] or self.batch_size)
         checkpoint = self._inner.at_epoch(epoch, batches, position)
         if checkpoint is None:
             return False

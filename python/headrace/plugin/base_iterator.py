@@ -114,7 +114,6 @@ class _DaliBaseIterator(Generic[Item]):
         self._part: list[Any] = []  # outputs or error of each pipeline that ran in this round
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
         self._before_held: list[bytes] | None = None  # checkpoints from before `_held` was run
-        self._may_hold = self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner)
         self._restored = self._restore()
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
         self._taker: Any = None  # returns batches that need no decision; see `_find_plain`
@@ -135,15 +134,19 @@ class _DaliBaseIterator(Generic[Item]):
     # ---- construction ----------------------------------------------------------------------------
 
     def _check_pipelines(self) -> None:
-        if len({pipe.max_batch_size for pipe in self._pipes}) != 1:
-            raise AssertionError("All pipelines should have the same batch size set")
         if len({pipe.checkpointing for pipe in self._inner}) != 1:
             raise ValueError(
                 "All wrapped pipelines must have the same value for `enable_checkpointing`."
             )
+        self._check_sizes()
         for pipe in self._pipes:
             pipe.build()
+        self._check_sizes()  # again: parts of a job may differ
         self._check_names()
+
+    def _check_sizes(self) -> None:
+        if len({pipe.max_batch_size for pipe in self._pipes}) != 1:
+            raise AssertionError("All pipelines should have the same batch size set")
 
     def _check_names(self) -> None:
         """Refuses names that do not match the outputs of the pipelines."""
@@ -199,6 +202,7 @@ class _DaliBaseIterator(Generic[Item]):
             "rest_size",
             "first_epoch",
             "resplit",
+            "global_batch",
         ):
             if len({meta[key] for meta in metas}) != 1:
                 raise AssertionError(
@@ -262,7 +266,7 @@ class _DaliBaseIterator(Generic[Item]):
         """
         if self._held is not None:
             return self._held
-        if self._may_hold:
+        if self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner):
             self._before_held = self._take_checkpoints()
         for i in range(len(self._part), len(self._pipes)):
             pipe, epoch = self._pipes[i], self._inner[i].epoch
@@ -416,7 +420,7 @@ class _DaliBaseIterator(Generic[Item]):
         left = self._taker.left  # no call from here on
         taken = self._left - left
         self._left = left
-        epochs.taken += taken * self.batch_size
+        epochs.taken += taken * epochs.step
         epoch.requested += taken
         epoch.taken += taken
         epoch.iteration += taken

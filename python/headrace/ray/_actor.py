@@ -34,6 +34,7 @@ class Options:
     reader_name: str | None
     drop_last: bool
     even: bool
+    actors: int  # of a trainer
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,11 @@ class Worker:
 
     def _opened(self, split: Split, state: bytes | None) -> _Loader:
         pipeline = self._make(shard_id=split.shard, num_shards=split.shards)
+        if self._options.actors > 1 and pipeline._complete_graph().in_job:
+            raise RuntimeError(
+                "A reader has a global_batch: each batch of the loader must then come from the same actor. Use "
+                "actors=1 with more CPUs, or leave out global_batch."
+            )
         loader = _Loader(pipeline, self._options)
         if state is not None:
             loader.load_state_dict({"pipeline": state})

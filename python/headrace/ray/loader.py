@@ -40,7 +40,7 @@ class Loader:
         pipeline: called in each actor with `shard_id` and `num_shards`; returns a pipeline that is
             not built and whose reader gets both, and ``pad_last_batch=True``. All pipelines must
             have the same seed.
-        actors: number of actors of this trainer.
+        actors: number of actors of this trainer; 1 if the reader has a `global_batch`.
         rank: number of this trainer, if several train together.
         world_size: number of trainers. Each has its own Loader with the same number of actors.
         reader_name: the reader that determines the epochs; None: the only one.
@@ -92,7 +92,8 @@ class Loader:
         integer("rank", rank, 0, world_size - 1)
         if framework not in ("numpy", "torch"):
             raise ValueError(f"`framework` must be 'numpy' or 'torch', got {framework!r}.")
-        options = Options(reader_name, drop_last, world_size > 1 if even is None else even)
+        evenly = world_size > 1 if even is None else even
+        options = Options(reader_name, drop_last, evenly, actors)
         self._actors, self._rank, self._world = actors, rank, world_size
         self._prefetch, self._bytes = prefetch, prefetch_bytes
         self._convert = _to_torch() if framework == "torch" else tuple
