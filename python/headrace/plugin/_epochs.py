@@ -67,6 +67,8 @@ class Epochs:
         number: number of this epoch since the first start; a rest has that of the epoch it is left of.
         begin: position of the readers at which it began.
         taken: positions run in this epoch; with a given length, over all pipelines.
+        given: the length that the user gave; -1: none.
+        missing: positions of `taken` that the last batch did not have, because its source had ended.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Epochs:
         self._resplit = resplit  # the checkpoint to restore was taken with another number of shards
         self._first = first
         self.number, self.begin, self.taken = first, 0, 0
+        self.given, self.missing = -1, 0
 
     @classmethod
     def of_reader(
@@ -120,7 +123,9 @@ class Epochs:
         core = _core.Epochs(
             batch, policy.value, size=size, pipelines=pipelines, pad_last_batch=padded
         )
-        return cls(core, batch, policy, list(range(pipelines)))
+        epochs = cls(core, batch, policy, list(range(pipelines)))
+        epochs.given = size
+        return epochs
 
     def at(self, lane: int | None = None, ahead: int = 0) -> At:
         """The epoch as a lane sees it. `ahead`: so many batches before the place of this iterator."""
@@ -160,6 +165,10 @@ class Epochs:
         """For each shard of the reader, how many of its samples the last epoch has taken already."""
         return [self.at(lane).carried for lane in range(self._shards)]
 
+    def is_rest(self, taken: list[int]) -> bool:
+        """Whether a short batch has exactly what is left of an epoch whose length the user gave."""
+        return self.given > 0 and taken == [self.given - self.taken]
+
     def next_action(self) -> Action:
         at = self.at()
         if at.left > 0:
@@ -191,7 +200,9 @@ class Epochs:
 
     def roll(self) -> None:
         """Starts the next epoch."""
-        self.number, self.begin, self.taken = self._core.next(self.number, self.begin, self.taken)
+        taken = self.taken - self.missing
+        self.number, self.begin, self.taken = self._core.next(self.number, self.begin, taken)
+        self.missing = 0
 
     def move(self, number: int, batches: int) -> None:
         """Goes to a place in an epoch of a reader, with whole epochs before it."""
@@ -206,7 +217,8 @@ class Epochs:
     def state(self) -> dict[str, Any]:
         """The place as JSON values."""
         if self.sized:
-            return {"taken": self.taken}
+            missing = {"missing": self.missing} if self.missing else {}
+            return {"taken": self.taken, **missing}
         return {
             "epoch": self.number - self._first,
             "taken": self.taken,
@@ -224,6 +236,7 @@ class Epochs:
         taken = _natural(state["taken"])
         if self.sized:
             self.taken = taken
+            self.missing = min(_natural(state.get("missing", 0)), taken)
             return
         if self._resplit:
             # At the end of an epoch, an empty one comes first: its end is still to be reported.
@@ -245,7 +258,9 @@ def reader_epochs(
     meta: dict[str, Any], batch: int, policy: LastBatchPolicy, **rule: bool
 ) -> _core.Epochs:
     """The epochs of the reader with this metadata. `rule`: ``even`` or ``alone``."""
-    names = "epoch_size number_of_shards shard_id pad_last_batch stick_to_shard rest_size first_epoch"
+    names = (
+        "epoch_size number_of_shards shard_id pad_last_batch stick_to_shard rest_size first_epoch"
+    )
     return _core.Epochs(batch, policy.value, **{k: meta[k] for k in names.split()}, **rule)
 
 
