@@ -301,8 +301,8 @@ static void append_operators(const hr_pipeline *p, const snapshot *s, hr_text *t
     int width = (int)strlen("operator");
     for (int32_t i = 0; i < p->plan->order_count; i++)
         if (s->sum.node_count[i] > 0)
-            width = HR_MAX(width, (int)strlen(hr_node_text(hr__plan_node(p, i), named,
-                                                           sizeof(named))));
+            width =
+                HR_MAX(width, (int)strlen(hr_node_text(hr__plan_node(p, i), named, sizeof(named))));
     hr_text_append(t, "\n%-*s  us per sample  %% of the workers' time\n", width, "operator");
     for (int32_t i = 0; i < p->plan->order_count; i++) {
         const hr_node *node = hr__plan_node(p, i);

@@ -217,8 +217,8 @@ class Epochs:
     def state(self) -> dict[str, Any]:
         """The place as JSON values."""
         if self.sized:
-            missing = {"missing": self.missing} if self.missing else {}
-            return {"taken": self.taken, **missing}
+            more = {"missing": self.missing, "epoch": self.number}
+            return {"taken": self.taken, **{name: n for name, n in more.items() if n}}
         return {
             "epoch": self.number - self._first,
             "taken": self.taken,
@@ -237,6 +237,7 @@ class Epochs:
         if self.sized:
             self.taken = taken
             self.missing = min(_natural(state.get("missing", 0)), taken)
+            self.number = _natural(state.get("epoch", 0))
             return
         if self._resplit:
             # At the end of an epoch, an empty one comes first: its end is still to be reported.

@@ -57,7 +57,9 @@ def _deferred(image: Any, reopen: Callable[[Any], Any]) -> Any:
         return image
     if image.format not in _ENDS or getattr(image, "is_animated", False):  # MPO, APNG
         return image
-    if image.format == "PNG" and [tile[3] for tile in image.tile] != [image.mode]:  # 16 bits, 2 bits
+    if image.format == "PNG" and [tile[3] for tile in image.tile] != [
+        image.mode
+    ]:  # 16 bits, 2 bits
         return image
     place = image.fp.tell()
     image.fp.seek(0)
