@@ -166,8 +166,14 @@ class OpSchema:
         """
         if actual_device is None or not self._op.inputs:
             return operator_device
-        declared = self._op.inputs[min(index, len(self._op.inputs) - 1)]  # the last stands for all further ones
-        if self._op.name == "copy" or "anywhere" in self._op.flags or declared["name"].endswith("_like"):
+        declared = self._op.inputs[
+            min(index, len(self._op.inputs) - 1)
+        ]  # the last stands for all further ones
+        if (
+            self._op.name == "copy"
+            or "anywhere" in self._op.flags
+            or declared["name"].endswith("_like")
+        ):
             return actual_device  # its elements are not read, or copied anyway
         if declared["host"] and operator_device != "gpu":
             return "cpu" if operator_device else actual_device

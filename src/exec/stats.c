@@ -294,9 +294,29 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
         append_heaviest(p, s, t);
 }
 
-hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
+/* A table of the operators that have run. */
+static void append_operators(const hr_pipeline *p, const snapshot *s, hr_text *t)
 {
     char named[HR_NODE_TEXT_SIZE];
+    int width = (int)strlen("operator");
+    for (int32_t i = 0; i < p->plan->order_count; i++)
+        if (s->sum.node_count[i] > 0)
+            width =
+                HR_MAX(width, (int)strlen(hr_node_text(hr__plan_node(p, i), named, sizeof(named))));
+    hr_text_append(t, "\n%-*s  us per sample  %% of the workers' time\n", width, "operator");
+    for (int32_t i = 0; i < p->plan->order_count; i++) {
+        const hr_node *node = hr__plan_node(p, i);
+        if (s->sum.node_count[i] > 0)
+            hr_text_append(t, "%-*s  %13.1f  %22.1f%s\n", width,
+                           hr_node_text(node, named, sizeof(named)),
+                           (double)s->sum.node_ns[i] * 1e-3 / (double)s->sum.node_count[i],
+                           100 * share(workers_ns(p, s, i), s->sum.busy_ns),
+                           hr_op_is_stream(node->def) ? "  in a thread of its own" : "");
+    }
+}
+
+hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
+{
     snapshot s;
     hr_text t = {0};
     HR_TRY(take_snapshot(p, &s, error));
@@ -319,16 +339,7 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
     if (p->device)
         hr_text_append(&t, "The GPU: busy %.3f s, idle %.3f s.\n", (double)s.device_ns * 1e-9,
                        (double)s.device_idle_ns * 1e-9);
-    for (int32_t i = 0; i < p->plan->order_count; i++) {
-        const hr_node *node = hr__plan_node(p, i);
-        if (s.sum.node_count[i] == 0)
-            continue;
-        hr_text_append(&t, "  %-40s %9.1f us per sample, %5.1f %% of the workers' time%s\n",
-                       hr_node_text(node, named, sizeof(named)),
-                       (double)s.sum.node_ns[i] * 1e-3 / (double)s.sum.node_count[i],
-                       100 * share(workers_ns(p, &s, i), s.sum.busy_ns),
-                       hr_op_is_stream(node->def) ? ", in a thread of its own" : "");
-    }
+    append_operators(p, &s, &t);
     free_snapshot(&s);
     return hr_text_take(&t, text, NULL, error);
 }

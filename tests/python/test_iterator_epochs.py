@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from headrace import _core
+from headrace import Pipeline, _core, fn
 from headrace.plugin._epochs import Action, Epochs, LastBatchPolicy, reader_epochs
 
-import headrace.experimental.dynamic as ndd
+np = pytest.importorskip("numpy")
+
+import headrace.experimental.dynamic as ndd  # noqa: E402
 
 FILL, DROP, PARTIAL = LastBatchPolicy
 EPOCHS = 4
@@ -56,9 +58,7 @@ class Setup(NamedTuple):
 def shard(count: int, shards: int, number: int) -> list[int]:
     """The samples of a shard."""
     return [
-        i
-        for i in range(count)
-        if number * count // shards <= i < (number + 1) * count // shards
+        i for i in range(count) if number * count // shards <= i < (number + 1) * count // shards
     ]
 
 
@@ -152,9 +152,7 @@ def setups() -> list[Setup]:
             even = policy is PARTIAL and pad and rng.random() < 0.5
             alone = policy is FILL and rng.random() < 0.4
             batch = rng.randint(1, 5)
-            found.append(
-                Setup(count, shards, batch, policy, pad, stick, even, alone, rest, first)
-            )
+            found.append(Setup(count, shards, batch, policy, pad, stick, even, alone, rest, first))
     return found
 
 
@@ -321,3 +319,61 @@ def test_epochs_of_a_reader_end_also_for_two_loops_at_once(tmp_path: Path) -> No
     assert [label.item() for _, label in second] == []
     assert [label.item() for _, label in reader.next_epoch()] == [0, 1, 2, 3, 4]
     assert "position" not in reader.get_metadata() and reader.get_metadata()["epoch_size"] == 5
+
+
+class Batches:
+    """An external source of batches with these numbers of samples; it starts again when it has ended."""
+
+    def __init__(self, counts: tuple[int, ...]) -> None:
+        self.counts = counts
+
+    def __iter__(self) -> Batches:
+        self.left, self.next = list(self.counts), 0
+        return self
+
+    def __next__(self) -> list[Any]:
+        if not self.left:
+            raise StopIteration
+        first, self.next = self.next, self.next + self.left.pop(0)
+        return [np.array([k], np.int32) for k in range(first, self.next)]
+
+
+def sized(counts: tuple[int, ...], policy: LastBatchPolicy, depth: int, **more: Any) -> Any:
+    """An iterator over batches of 4 with the size of all samples."""
+    torch = pytest.importorskip("headrace.plugin.pytorch")
+    with Pipeline(4, 2, None, prefetch_queue_depth=depth, **more) as pipe:
+        pipe.set_outputs(fn.external_source(source=Batches(counts), cycle="raise"))
+    with pytest.warns(UserWarning, match="Please set"):
+        return torch.DALIGenericIterator(pipe, ["x"], size=sum(counts), last_batch_policy=policy)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("policy", list(LastBatchPolicy))
+@pytest.mark.parametrize("counts", [(4, 4, 4), (4, 4, 2), (4, 1), (4, 4, 4, 4, 3), (3,)])
+def test_a_source_with_a_short_last_batch(
+    counts: tuple[int, ...], policy: LastBatchPolicy, depth: int
+) -> None:
+    """It is taken as it is, or left out, in every epoch."""
+    expected, first = [], 0
+    for count in counts:
+        if count == 4 or policy is not DROP:
+            expected.append(list(range(first, first + count)))
+        first += count
+    if not expected:
+        with pytest.raises(RuntimeError, match="no data"):
+            sized(counts, policy, depth)
+        return
+    iterator = sized(counts, policy, depth)
+    for _ in range(3):
+        assert len(iterator) == len(expected)
+        assert [batch[0]["x"].flatten().tolist() for batch in iterator] == expected
+        iterator.reset()
+
+
+@pytest.mark.parametrize("policy", list(LastBatchPolicy))
+@pytest.mark.parametrize("counts", [(4, 2, 4), (2, 4, 4), (4, 4, 1, 3), (4, 4, 4, 2, 4, 4)])
+def test_a_source_with_short_batches_elsewhere(
+    counts: tuple[int, ...], policy: LastBatchPolicy
+) -> None:
+    with pytest.raises(AssertionError, match="Variable batch size"):
+        list(sized(counts, policy, 2))

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from headrace import fn, pipeline_def
+from headrace import Pipeline, fn, pipeline_def
 from pictures import make_folders
 
 torch = pytest.importorskip("torch")
@@ -340,3 +341,78 @@ def test_copies_of_arrays_have_memory_of_their_own() -> None:
         np.testing.assert_array_equal(tensor.numpy(), array)
         tensor += 1
     assert array == 3
+
+
+class Batches:
+    """A source of the numbers below `count`, in batches of 4."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        numbers = [np.array([k], np.int64) for k in range(self.count)]
+        return iter([numbers[i : i + 4] for i in range(0, self.count, 4)])
+
+
+def fed(count: int, cycle: str | None = "raise") -> Pipeline:
+    with Pipeline(4, 2, None) as pipe:
+        pipe.set_outputs(fn.external_source(source=Batches(count), cycle=cycle))
+    return pipe
+
+
+@pytest.mark.filterwarnings("ignore:Checkpointing with external_source")
+@pytest.mark.parametrize("cycle", ["raise", "quiet"])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("count", [8, 10])
+def test_a_pipeline_without_a_reader(count: int, drop_last: bool, cycle: str) -> None:
+    loader = Loader(fed(count, cycle), size=count, drop_last=drop_last)
+    expected = [list(range(i, min(i + 4, count))) for i in range(0, count, 4)]
+    if drop_last:
+        expected = [batch for batch in expected if len(batch) == 4]
+    for epoch in range(3):
+        assert loader.epoch == epoch and len(loader) == len(expected)
+        assert [batch[0].tolist() for batch in loader] == expected
+
+
+@pytest.mark.filterwarnings("ignore:Checkpointing with external_source")
+@pytest.mark.parametrize(("count", "cycle", "loops"), [(6, "raise", 0), (10, None, 1)])
+def test_a_source_that_ends_early(count: int, cycle: str | None, loops: int) -> None:
+    """It is said, instead of shorter epochs or empty ones."""
+    loader = Loader(fed(count, cycle), size=10 if loops else 12)
+    for _ in range(loops):
+        assert len(list(loader)) == 3
+    with pytest.raises((RuntimeError, AssertionError), match="ended before the|Variable batch"):
+        list(loader)
+
+
+def drawn() -> Any:
+    with Pipeline(4, 2, None, seed=3) as pipe:
+        pipe.set_outputs(fn.random.uniform(range=[0, 1], shape=[2]))
+    return Loader(pipe, size=10)
+
+
+def test_the_state_of_a_loader_with_a_size() -> None:
+    """The rest of the epoch, its number, and the epoch after it."""
+    loader = drawn()
+    epochs = [[batch[0].tolist() for batch in loader] for _ in range(3)]
+    assert [[len(batch) for batch in epoch] for epoch in epochs] == [[4, 4, 2]] * 3
+    other = drawn()
+    list(other)
+    taken = iter(other)
+    assert next(taken)[0].tolist() == epochs[1][0]
+    again = drawn()
+    again.load_state_dict(other.state_dict())
+    assert [batch[0].tolist() for batch in again] == epochs[1][1:]
+    assert again.epoch == 2
+    assert [batch[0].tolist() for batch in again] == epochs[2]
+
+
+@pytest.mark.filterwarnings("ignore:Checkpointing with external_source")
+def test_sizes_that_are_refused() -> None:
+    for size, error in ((0, ValueError), (-1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="size"):
+            Loader(fed(8), size=size)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not both"):
+        Loader(fed(8), size=8, reader_name="r")
+    with pytest.raises(RuntimeError, match="how many samples an epoch has with `size`"):
+        len(Loader(fed(8)))

@@ -36,7 +36,9 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 _REDUCTIONS = "mean sum min max".split()
 _MATH = "sqrt cbrt exp log log2 log10 fabs floor ceil sin cos tan sinh cosh tanh".split()
-_SAME = "stack reshape transpose flip pad squeeze expand_dims zeros_like ones_like full_like".split()
+_SAME = (
+    "stack reshape transpose flip pad squeeze expand_dims zeros_like ones_like full_like".split()
+)
 _INSTEAD = {
     **{name: f"fn.reductions.{name}" for name in _REDUCTIONS},
     **{name: f"math.{name}" for name in _MATH},

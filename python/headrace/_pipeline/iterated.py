@@ -71,7 +71,9 @@ class Iterated:
             positions: number of positions that each reader has taken before it.
         """
         pipe = self._pipeline
-        state = None if pipe._feeder.sources else self.engine.checkpoint_at_epoch(batches, positions)
+        state = (
+            None if pipe._feeder.sources else self.engine.checkpoint_at_epoch(batches, positions)
+        )
         return state and checkpoints.of_pipeline(state, epoch, 0)
 
     def reader_names(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace._pipeline.outputs import OutputMemory
 from headrace._pipeline.readers import Readers
+from headrace._pipeline.text import Text
 
 
 class Observed:
@@ -66,10 +67,10 @@ class Observed:
         self.build()
         return json.loads(self._core.stats())
 
-    def explain(self) -> str:
-        """Returns a text that explains what limits the speed of this pipeline."""
+    def explain(self) -> Text:
+        """Returns a text that explains what limits the speed of this pipeline, with a table of its operators."""
         self.build()
-        return self._core.explain()
+        return Text(self._core.explain())
 
     def errors(self) -> list[dict[str, Any]]:
         """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action.
@@ -80,7 +81,7 @@ class Observed:
         self.build()
         return json.loads(self._core.errors())
 
-    def describe(self) -> str:
+    def describe(self) -> Text:
         """Returns a text that describes the compiled plan: stages, nodes, fused chains."""
         self.build()
-        return self._core.describe()
+        return Text(self._core.describe())

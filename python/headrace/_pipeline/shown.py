@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from headrace._pipeline import text
+
 if TYPE_CHECKING:
     from headrace._pipeline.steps import Steps
 
@@ -16,6 +18,29 @@ class Shown:
 
     _core: Any
     _complete_graph: Any
+    _config: Any
+    _graph: Any
+    _graph_out: tuple[Any, ...]
+    _definition: Any
+
+    def __repr__(self) -> str:
+        """The arguments and the graph so far. A graph that `define_graph` makes is there once it is built."""
+        try:
+            config, definition = self._config, self._definition
+        except AttributeError:  # the constructor has failed
+            return f"<{type(self).__name__} without arguments>"
+        facts = {
+            "batch_size": config.max_batch_size,
+            "num_threads": config.num_threads,
+            "device_id": config.device_id,
+        }
+        head = text.call(type(self).__name__, facts)
+        if definition is None:
+            return head + text.of_graph(self._graph.numbers, self._graph_out)
+        if definition.outputs:
+            return head + text.of_graph(definition.graph.numbers, definition.outputs)
+        plan = "deserialized, and not built yet" if self._core is None else self._core.describe()
+        return head + text.indented(plan)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the graph. Once built, fused operators are marked."""

@@ -43,9 +43,7 @@ class Stored:
             )
         self.build()
         epoch = self._epoch
-        state = checkpoints.of_pipeline(
-            self._core.checkpoint(), epoch.taken_index, epoch.iteration
-        )
+        state = checkpoints.of_pipeline(self._core.checkpoint(), epoch.taken_index, epoch.iteration)
         if filename is not None:
             write_whole(filename, state)
         return state

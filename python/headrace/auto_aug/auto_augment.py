@@ -251,7 +251,9 @@ def apply_auto_augment(
     """
     if not policy.sub_policies:
         raise Exception(f"Cannot run empty policy. Got {policy} in `apply_auto_augment` call.")
-    _forbid_unused_kwargs([a.op for a in policy.augmentations.values()], kwargs, "apply_auto_augment")
+    _forbid_unused_kwargs(
+        [a.op for a in policy.augmentations.values()], kwargs, "apply_auto_augment"
+    )
     numbers, augmentations = _sub_policy_to_augmentation_matrix_map(policy)
     steps = len(augmentations)
     draws = fn.random.uniform(range=[0, 1], shape=(steps,), dtype=types.FLOAT, seed=seed)

@@ -407,7 +407,10 @@ def _rows(section: str, value: Any) -> list[tuple[str, Any]]:
         for c in value.get("codecs", [])
     ]
     shown = ("version", "compiler", "cpu_level", "operators", "hwloc", "cuda_driver", "gpu_support")
-    curl = value.get("libcurl") or "not installed: no http://, s3://, gs:// or az:// (package libcurl4)"
+    curl = (
+        value.get("libcurl")
+        or "not installed: no http://, s3://, gs:// or az:// (package libcurl4)"
+    )
     return [(key, value.get(key)) for key in shown] + [("codecs", codecs), ("libcurl", curl)]
 
 

@@ -69,6 +69,8 @@ class Epochs:
         number: number of this epoch since the first start; a rest has that of the epoch it is left of.
         begin: position of the readers at which it began.
         taken: positions run in this epoch; with a given length, over all pipelines.
+        given: the length that the user gave; -1: none.
+        missing: positions of `taken` that the last batch did not have, because its source had ended.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Epochs:
         self._resplit = resplit  # the checkpoint to restore was taken with another number of shards
         self._first = first
         self.number, self.begin, self.taken = first, 0, 0
+        self.given, self.missing = -1, 0
 
     @classmethod
     def of_reader(
@@ -125,7 +128,9 @@ class Epochs:
         core = _core.Epochs(
             batch, policy.value, size=size, pipelines=pipelines, pad_last_batch=padded
         )
-        return cls(core, batch, policy, list(range(pipelines)))
+        epochs = cls(core, batch, policy, list(range(pipelines)))
+        epochs.given = size
+        return epochs
 
     def at(self, lane: int | None = None, ahead: int = 0) -> At:
         """The epoch as a lane sees it. `ahead`: so many batches before the place of this iterator."""
@@ -164,6 +169,10 @@ class Epochs:
         """For each shard of the reader, how many of its samples the last epoch has taken already."""
         return [self.at(lane).carried for lane in range(self._shards)]
 
+    def is_rest(self, taken: list[int]) -> bool:
+        """Whether a short batch has exactly what is left of an epoch whose length the user gave."""
+        return self.given > 0 and taken == [self.given - self.taken]
+
     def next_action(self) -> Action:
         at = self.at()
         if at.left > 0:
@@ -195,7 +204,9 @@ class Epochs:
 
     def roll(self) -> None:
         """Starts the next epoch."""
-        self.number, self.begin, self.taken = self._core.next(self.number, self.begin, self.taken)
+        taken = self.taken - self.missing
+        self.number, self.begin, self.taken = self._core.next(self.number, self.begin, taken)
+        self.missing = 0
 
     def move(self, number: int, batches: int) -> None:
         """Goes to a place in an epoch of a reader, with whole epochs before it."""
@@ -210,7 +221,8 @@ class Epochs:
     def state(self) -> dict[str, Any]:
         """The place as JSON values."""
         if self.sized:
-            return {"taken": self.taken}
+            more = {"missing": self.missing, "epoch": self.number}
+            return {"taken": self.taken, **{name: n for name, n in more.items() if n}}
         return {
             "epoch": self.number - self._first,
             "taken": self.taken,
@@ -228,6 +240,8 @@ class Epochs:
         taken = _natural(state["taken"])
         if self.sized:
             self.taken = taken
+            self.missing = min(_natural(state.get("missing", 0)), taken)
+            self.number = _natural(state.get("epoch", 0))
             return
         if self._resplit:
             # At the end of an epoch, an empty one comes first: its end is still to be reported.

@@ -37,7 +37,7 @@ class Loop(Protocol):
 class LoopIterator(_DaliBaseIterator[Any]):
     """A `Loop` over pipelines. A framework's iterator comes behind it."""
 
-    reader: str
+    reader: str | None  # None: the user gave the size of the epochs
 
     def settled(self) -> Epochs:
         self._settle()
@@ -68,6 +68,9 @@ class Loops(Generic[Item]):
     def _go_to(self, epoch: int) -> None:
         """Makes `_iterator` begin this epoch, unless it is about to go on in it."""
         raise NotImplementedError
+
+    def _ended_early(self) -> None:
+        """Called if an epoch has ended before all of its batches came."""
 
     def _shown(self, batch: Any) -> Item:
         """What the user gets of a batch of the iterator."""
@@ -111,6 +114,8 @@ class Loops(Generic[Item]):
                 try:
                     (batch,) = batches.take()
                 except StopIteration:
+                    if whole > 0:
+                        self._ended_early()
                     return
                 if not self._drop_last or not self._was_smaller():
                     yield self._shown(batch)
@@ -136,18 +141,32 @@ class Loops(Generic[Item]):
 class LoaderBase(Loops[Item]):
     """A pipeline whose ``for`` loops are epochs. Frameworks implement `_make` and `_shown`."""
 
-    def __init__(self, pipeline: Pipeline, reader_name: str | None, drop_last: bool) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        reader_name: str | None,
+        drop_last: bool,
+        size: int | None = None,
+    ) -> None:
         if not isinstance(pipeline, Pipeline):
             raise TypeError(f"Loader takes a pipeline, not {type(pipeline).__name__}.")
         super().__init__(drop_last)
         self.pipeline = pipeline
         self._inner = Iterated(pipeline)
+        if size is not None and reader_name is not None:
+            raise ValueError(
+                "Give a Loader the size of its epochs or the name of a reader, not both."
+            )
         self._reader = reader_name
+        self._size = None if size is None else integer("size", size, 1, 2**60)
         self._made: LoopIterator | None = None
         self._inner.enable_checkpointing()
 
-    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
-        """The iterator of the pipeline, with one name per output, and the name of the reader."""
+    def _make(self, outputs: list[str], reader: str | None) -> LoopIterator:
+        """The iterator of the pipeline, with one name per output, and the name of the reader.
+
+        Without a reader, `_size` is the number of samples in an epoch.
+        """
         raise NotImplementedError
 
     @property
@@ -192,8 +211,15 @@ class LoaderBase(Loops[Item]):
         if self._made is None:
             self.pipeline.build()
             outputs = [str(i) for i in range(self.pipeline.num_outputs)]
-            self._made = self._make(outputs, self._name())
+            self._made = self._make(outputs, None if self._size is not None else self._name())
         return self._made
+
+    def _ended_early(self) -> None:
+        if self._size is not None:
+            raise RuntimeError(
+                f"The pipeline ended before the {self._size} samples of an epoch came (`size`). If an external "
+                'source goes through its data only once, give it `cycle="raise"`.'
+            )
 
     def _name(self) -> str:
         """The name of the reader that determines the epochs."""
@@ -202,7 +228,7 @@ class LoaderBase(Loops[Item]):
             known = ", ".join(map(repr, names)) or "none"
             raise RuntimeError(
                 "A Loader needs one reader that determines its epochs. Readers of this pipeline: "
-                f"{known}. Say which one with `reader_name`, or use DALIGenericIterator with `size`."
+                f"{known}. Say which one with `reader_name`, or how many samples an epoch has with `size`."
             )
         name = names[0] if self._reader is None else self._reader
         if not self._inner.reader_meta(name)["pad_last_batch"]:
@@ -221,7 +247,10 @@ class LoaderBase(Loops[Item]):
                 self._run_to(epoch)
 
     def _move_to(self, epoch: int) -> bool:
-        meta = self._inner.reader_meta(self._iterator().reader)
+        reader = self._iterator().reader
+        if reader is None:
+            return False
+        meta = self._inner.reader_meta(reader)
         whole = {**meta, "rest_size": 0, "first_epoch": 0}
         core = reader_epochs(whole, self.batch_size, LastBatchPolicy.PARTIAL)
         _, position, _ = core.start(epoch)

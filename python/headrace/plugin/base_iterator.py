@@ -51,7 +51,8 @@ class _DaliBaseIterator(Generic[Item]):
     Args:
         pipelines: one pipeline, or a list of pipelines with the same batch size.
         size: number of samples in an epoch, over all pipelines; -1: the epoch ends when the
-            pipeline raises StopIteration. Prefer `reader_name`.
+            pipeline raises StopIteration. Prefer `reader_name`. The last batch of a single
+            pipeline may be short if it has exactly the rest: it is taken as it is.
         reader_name: name of the reader whose size, shards and padding define the epoch.
         auto_reset: "yes" or True: start the next epoch when one ends; "no", False or None:
             wait for `reset()` or `iter()`.
@@ -276,6 +277,7 @@ class _DaliBaseIterator(Generic[Item]):
             except StopIteration:
                 self._part = []
                 self._epochs.taken = 0  # whatever the size, the next epoch starts at 0
+                self._epochs.missing = 0
                 self._end_epoch()
                 raise
             except Exception as error:
@@ -291,11 +293,16 @@ class _DaliBaseIterator(Generic[Item]):
             raise failure
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
-            if any(positions % self.batch_size or not positions for positions in taken):
+            odd = any(positions % self.batch_size or not positions for positions in taken)
+            if odd and epochs.is_rest(taken):
+                epochs.missing = self.batch_size - taken[0]
+            elif odd:
                 self._part = []
                 raise AssertionError(
                     "Variable batch size is not supported by the iterator when reader_name is "
-                    "provided or iterator size is set explicitly"
+                    "provided or iterator size is set explicitly: it takes batches of "
+                    f"{self.batch_size} samples, and of a source a last one with the rest of `size`, "
+                    f"but this one has {', '.join(map(str, taken))}"
                 )
             for _ in range(max(taken) // self.batch_size - 1):
                 epochs.advance()

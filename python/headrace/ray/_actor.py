@@ -62,7 +62,7 @@ class Item:
 class _Arrays(LoopIterator):
     """Batches as NumPy arrays."""
 
-    def __init__(self, pipeline: Pipeline, reader: str, even: bool) -> None:
+    def __init__(self, pipeline: Pipeline, reader: str | None, even: bool) -> None:
         self._even = even
         self.reader = reader
         super().__init__(
@@ -81,7 +81,7 @@ class _Loader(LoaderBase[Arrays]):
         super().__init__(pipeline, options.reader_name, options.drop_last)
         self._even = options.even
 
-    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
+    def _make(self, outputs: list[str], reader: str | None) -> LoopIterator:
         return _Arrays(self.pipeline, reader, self._even)
 
     def _shown(self, batch: Arrays) -> Arrays:

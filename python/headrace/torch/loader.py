@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Never
 
 import numpy as np
@@ -35,8 +36,11 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
     one shard and several processes, there is a warning.
 
     Args:
-        pipeline: a pipeline whose reader has ``pad_last_batch=True`` and determines the epochs.
+        pipeline: a pipeline whose reader has ``pad_last_batch=True`` and determines the epochs, or
+            any pipeline with `size`.
         reader_name: name of that reader; None: the only reader of the pipeline.
+        size: number of samples in an epoch, for a pipeline without such a reader: its data come
+            from external sources. The last batch may be short if it has exactly the rest.
         drop_last: leave out a last batch that is smaller than the others.
         even: the last batches of all shards have the same size: a shard with fewer samples repeats
             its last one, as `torch.utils.data.DistributedSampler` does. False: each sample
@@ -61,6 +65,7 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         even: bool = True,
         device: str | int | torch.device | None = None,
         pin_memory: bool = False,
+        size: int | None = None,
         **others: Never,
     ) -> None:
         refuse_others("Loader", others)
@@ -69,14 +74,16 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
                 f"Loader takes a pipeline, not {type(pipeline).__name__}. headrace.torch.DataLoader takes a "
                 "data set."
             )
-        super().__init__(pipeline, reader_name, drop_last)
+        super().__init__(pipeline, reader_name, drop_last, size)
         self._even = even
         self._pin_memory = pin_memory
         if device is not None:
             self._inner.move_outputs(_gpu(device))
 
-    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
-        return _Epochs(self.pipeline, outputs, reader, self._even, self._pin_memory)
+    def _make(self, outputs: list[str], reader: str | None) -> LoopIterator:
+        return _Epochs(
+            self.pipeline, outputs, reader, self._size or -1, self._even, self._pin_memory
+        )
 
     def _shown(self, batch: Any) -> tuple[torch.Tensor, ...]:
         return tuple(map(_flat, batch.values()))
@@ -86,18 +93,27 @@ class _Epochs(LoopIterator, DALIGenericIterator):
     """The iterator below a loader."""
 
     def __init__(
-        self, pipeline: Pipeline, names: list[str], reader: str, even: bool, pin_memory: bool
+        self,
+        pipeline: Pipeline,
+        names: list[str],
+        reader: str | None,
+        size: int,
+        even: bool,
+        pin_memory: bool,
     ) -> None:
         self._even = even
         self.reader = reader
-        super().__init__(
-            pipeline,
-            names,
-            reader_name=reader,
-            last_batch_policy=LastBatchPolicy.PARTIAL,
-            prepare_first_batch=False,
-            pin_memory=pin_memory,
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Please set `reader_name` instead")
+            super().__init__(
+                pipeline,
+                names,
+                size=size,
+                reader_name=reader,
+                last_batch_policy=LastBatchPolicy.PARTIAL,
+                prepare_first_batch=False,
+                pin_memory=pin_memory,
+            )
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,9 @@ class DebugGraph(_graph.Graph):
         self._taken: dict[str, tuple[int, tuple[Any, ...]]] = {}  # of `fed`, with `_number`
         self.failed = False  # an operator has failed
         self._steps: list[Step] = []
-        self._surplus = 0  # minus the number of batches from the user that the first iteration lacked
+        self._surplus = (
+            0  # minus the number of batches from the user that the first iteration lacked
+        )
         self._giving = False  # the instance being made stands for a batch from the user
         self._complete = False  # the first iteration is over; no step may be added
         self._at = 0  # index of the next step

@@ -121,9 +121,7 @@ class _Call:
         stored = [batch[0] for batch in results] if size is None else list(results)
         return [item._as_gpu(number) for item in stored] if copied else stored
 
-    def _plan(
-        self, name: str, kinds: tuple[str, ...], count: int, number: int
-    ) -> tuple[Any, Plan]:
+    def _plan(self, name: str, kinds: tuple[str, ...], count: int, number: int) -> tuple[Any, Plan]:
         """The plan for this call, and its key."""
         room = 1 << (count - 1).bit_length() if count > 1 else 1
         threads = 0 if count == 1 else self._context.num_threads

@@ -80,9 +80,7 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         self._sharding = sharding
         self._pmap_compatible = pmap_compatible
         self._devices = devices
-        super().__init__(
-            **passed(locals(), "output_map", "sharding", "pmap_compatible", "devices")
-        )
+        super().__init__(**passed(locals(), "output_map", "sharding", "pmap_compatible", "devices"))
 
     def _convert(
         self, pipe_index: int, outputs: Sequence[Any], keep: int | None

@@ -269,10 +269,15 @@ def _split(parts: list[Any], seen: Seen) -> tuple[int, Kind, list[Step]]:
         left = [i + 1 for i, step in enumerate(steps) if i >= first and not step.compiled]
         if not left:
             later = "a transform after it is not compiled"
-            before = [dataclasses.replace(s, compiled=False, reason=s.reason or later) for s in steps[:first]]
+            before = [
+                dataclasses.replace(s, compiled=False, reason=s.reason or later)
+                for s in steps[:first]
+            ]
             return first, kind, [*before, *steps[first:]]
         first = left[-1]
-    raise Attached(nothing if steps[-1].reason == nothing else "none of its last transforms is compiled")
+    raise Attached(
+        nothing if steps[-1].reason == nothing else "none of its last transforms is compiled"
+    )
 
 
 def _tried(trial: Trial, workers: dict[str, Any]) -> list[Seen]:
@@ -413,6 +418,8 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor):
         return torch.equal(one, other)
     try:
-        return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+        return (
+            bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+        )
     except Exception:
         return False

@@ -61,7 +61,9 @@ def array_of(image: Any) -> NDArray[np.uint8]:
     if file is not None:
         return np.frombuffer(file, np.uint8)
     if isinstance(image, torch.Tensor):
-        return np.array(np.moveaxis(image.numpy(), 0, 2), order="C")  # the code may change its tensor
+        return np.array(
+            np.moveaxis(image.numpy(), 0, 2), order="C"
+        )  # the code may change its tensor
     array = np.asarray(image)
     return array if array.ndim == 3 else array[:, :, np.newaxis]
 

@@ -57,7 +57,9 @@ def _deferred(image: Any, reopen: Callable[[Any], Any]) -> Any:
         return image
     if image.format not in _ENDS or getattr(image, "is_animated", False):  # MPO, APNG
         return image
-    if image.format == "PNG" and [tile[3] for tile in image.tile] != [image.mode]:  # 16 bits, 2 bits
+    if image.format == "PNG" and [tile[3] for tile in image.tile] != [
+        image.mode
+    ]:  # 16 bits, 2 bits
         return image
     data = _content(image.fp)
     # Pillow says of a file that is cut off what it has to say. In PNG, it finds metadata after the pixels.
