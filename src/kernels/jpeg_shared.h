@@ -22,21 +22,31 @@
 
 enum { R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, ONE = 1 << 16, HALF = 1 << 15 };
 
+enum {
+    Y_R = 19595,
+    Y_G = 38470,
+    Y_B = 7471,
+    CB_R = -11059,
+    CB_G = -21709,
+    CR_G = -27439,
+    CR_B = -5329
+};
+
 /* From RGB, in 16 bits of fraction, rounded half up; the chroma's half is one less than 1/2 of the
  * last bit, as in libjpeg, so that 255.5 is 255. */
 HR_SHARED int32_t hr_jpeg_luma(int32_t r, int32_t g, int32_t b)
 {
-    return (19595 * r + 38470 * g + 7471 * b + HALF) >> 16;
+    return (Y_R * r + Y_G * g + Y_B * b + HALF) >> 16;
 }
 
 HR_SHARED int32_t hr_jpeg_blue(int32_t r, int32_t g, int32_t b)
 {
-    return (-11059 * r - 21709 * g + HALF * b + 128 * ONE + HALF - 1) >> 16;
+    return (CB_R * r + CB_G * g + HALF * b + 128 * ONE + HALF - 1) >> 16;
 }
 
 HR_SHARED int32_t hr_jpeg_red(int32_t r, int32_t g, int32_t b)
 {
-    return (HALF * r - 27439 * g - 5329 * b + 128 * ONE + HALF - 1) >> 16;
+    return (HALF * r + CR_G * g + CR_B * b + 128 * ONE + HALF - 1) >> 16;
 }
 
 /* ---- quantising ---- */

@@ -443,8 +443,8 @@ struct sums {
     }
 };
 
-// Of the bits in an interval.
-struct place_bits : scan_part {
+// Of the bits in an interval, or of the zeros in it. A marker follows the interval.
+template <bool ZEROS> struct place : scan_part {
     void measure()
     {
         tiles = (int32_t)grid.intervals;
@@ -460,34 +460,14 @@ struct place_bits : scan_part {
     HR_DEVICE void phase(int phase, int tile, Shared *shared, int thread) const
     {
         int64_t first = tile * grid.interval, n = end_of_interval(first) - first;
-        int64_t sum = sums::add_up(phase, bit + first, n, shared, thread);
+        int64_t sum = sums::add_up(phase, (ZEROS ? stuffed : bit) + first, n, shared, thread);
         if (phase == 1 && thread == op::THREADS - 1)
-            interval[tile] = (sum + 7) / 8;
+            interval[tile] = ZEROS ? interval[tile] + sum + 2 : (sum + 7) / 8;
     }
 };
 
-// Of the zeros in an interval. A marker follows it.
-struct place_zeros : scan_part {
-    void measure()
-    {
-        tiles = (int32_t)grid.intervals;
-    }
-
-    typedef sums::Shared Shared;
-
-    HR_DEVICE static constexpr int phases()
-    {
-        return 2;
-    }
-
-    HR_DEVICE void phase(int phase, int tile, Shared *shared, int thread) const
-    {
-        int64_t first = tile * grid.interval, n = end_of_interval(first) - first;
-        int64_t sum = sums::add_up(phase, stuffed + first, n, shared, thread);
-        if (phase == 1 && thread == op::THREADS - 1)
-            interval[tile] += sum + 2;
-    }
-};
+typedef place<false> place_bits;
+typedef place<true> place_zeros;
 
 // Of all intervals. After the last one, there is no restart marker.
 struct place_intervals : scan_part {

@@ -117,6 +117,49 @@ HR_DEVICE static inline int32_t byte_and_half(const uint32_t *words, int i)
 #endif
 }
 
+// Pixel i of some words, and one more byte.
+HR_DEVICE static inline uint32_t rgb_at(const uint32_t *words, int i)
+{
+    const int at = 3 * i / 4, shift = 3 * i % 4 * 8;
+    return shift > 8 ? shifted_word(words[at], words[at + 1], shift) : words[at] >> shift;
+}
+
+// R * r + G * g + B * b + `more`. The GPU multiplies four bytes at once, so factors are two bytes.
+template <int32_t R, int32_t G, int32_t B>
+HR_DEVICE static inline int32_t weighted(uint32_t rgb, int32_t more)
+{
+#if defined(__CUDA_ARCH__)
+    const uint32_t low = (R & 255) | (G & 255) << 8 | (B & 255) << 16;
+    const uint32_t high = (R >> 8 & 255) | (G >> 8 & 255) << 8 | (B >> 8 & 255) << 16;
+    uint32_t sum = 0;
+    if (R < 0 || G < 0 || B < 0)
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(rgb), "r"(high), "r"(0));
+    else
+        sum = __dp4a(rgb, high, sum);
+    return (int32_t)(sum * 256 + __dp4a(rgb, low, (uint32_t)more));
+#else
+    return R * (int32_t)(rgb & 255) + G * (int32_t)(rgb >> 8 & 255) +
+           B * (int32_t)(rgb >> 16 & 255) + more;
+#endif
+}
+
+// hr_jpeg_luma, hr_jpeg_blue and hr_jpeg_red of a pixel. Of chroma, the largest factor has a high
+// byte only if all are negated: -v >> 16 is ~(v - 1 >> 16).
+HR_DEVICE static inline int32_t luma_of(uint32_t rgb)
+{
+    return weighted<Y_R, Y_G, Y_B>(rgb, HALF) >> 16;
+}
+
+HR_DEVICE static inline int32_t blue_of(uint32_t rgb)
+{
+    return ~(weighted<-CB_R, -CB_G, -HALF>(rgb, -(128 * ONE + HALF)) >> 16);
+}
+
+HR_DEVICE static inline int32_t red_of(uint32_t rgb)
+{
+    return ~(weighted<-HALF, -CR_G, -CR_B>(rgb, -(128 * ONE + HALF)) >> 16);
+}
+
 // One sample: its frames, and their planes of chroma in scratch memory, each of whole blocks.
 struct part {
     const uint8_t *src;
@@ -217,12 +260,9 @@ struct split : part {
             int32_t b = 1 + n % 2, r = 1 + n % 2; // rounded down and up in turn
             HR_UNROLL
             for (int p = 0; p < 4; p++) {
-                const uint32_t *row = words[p / 2];
-                const int at = 3 * (2 * n + p % 2);
-                const int32_t rgb[3] = {byte_at(row, at), byte_at(row, at + 1),
-                                        byte_at(row, at + 2)};
-                b += hr_jpeg_blue(rgb[0], rgb[1], rgb[2]);
-                r += hr_jpeg_red(rgb[0], rgb[1], rgb[2]);
+                const uint32_t rgb = rgb_at(words[p / 2], 2 * n + p % 2);
+                b += blue_of(rgb);
+                r += red_of(rgb);
             }
             blue |= (uint32_t)(b >> 2) << 8 * n;
             red |= (uint32_t)(r >> 2) << 8 * n;
@@ -364,8 +404,7 @@ struct mix : part {
         for (int r = 0; r < 8; r++) {
             HR_UNROLL
             for (int c = 0; c < 8; c++)
-                b.x[r][c] = hr_jpeg_luma(byte_at(words[r], 3 * c), byte_at(words[r], 3 * c + 1),
-                                         byte_at(words[r], 3 * c + 2));
+                b.x[r][c] = luma_of(rgb_at(words[r], c));
         }
         b.distort(quantisers->of[0]);
         if (across(2) < 3)

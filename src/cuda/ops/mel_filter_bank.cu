@@ -2,43 +2,26 @@
 // Copyright The Headrace authors
 // mel_filter_bank: one thread per sum.
 #include "ops/audio/mel_filter_bank.h"
-#include "cuda/ops/op.cuh"
+#include "cuda/ops/floats.cuh"
 
 namespace
 {
 
-struct record {
-    hr_mel_bank bank;
-    const float *src;
-    float *dst;
-    int64_t count;
-
+struct record : op::floats<hr_mel_bank> {
     HR_DEVICE void element(int64_t i) const
     {
-        int64_t outer = i, column = op::digit(&outer, bank.columns);
-        const hr_mel_band band = bank.bands[op::digit(&outer, bank.nfilter)];
-        const float *from = src + (outer * bank.bins + band.first) * bank.columns + column;
-        const float *weights = bank.weights + band.at;
+        int64_t outer = i, column = op::digit(&outer, m.columns);
+        const hr_mel_band band = m.bands[op::digit(&outer, m.nfilter)];
+        const float *from = src + (outer * m.bins + band.first) * m.columns + column;
+        const float *weights = m.weights + band.at;
         float sum = band.count > 0 ? weights[0] * from[0] : 0.0f;
         HR_UNROLL_FOUR
         for (int32_t k = 1; k < band.count; k++)
-            sum += weights[k] * from[k * bank.columns];
+            sum += weights[k] * from[k * m.columns];
         dst[i] = sum;
     }
 };
 
-hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
-{
-    *r = {*(const hr_mel_bank *)c->memo, (const float *)c->in[0].data, (float *)c->out[0].data,
-          op::count(&c->out[0])};
-    return HR_STATUS_OK;
-}
-
-hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
-{
-    return op::run<record>(l, calls, n, staging, make, error);
-}
-
 } // namespace
 
-HR_CUDA_OP(mel_filter_bank, "mel_filter_bank", run);
+HR_CUDA_OP(mel_filter_bank, "mel_filter_bank", op::run_floats<record>);

@@ -63,7 +63,8 @@ struct chain {
 
 // An addition waits for the one before it, so nothing else may delay it: AHEAD elements are loaded
 // while the AHEAD before are added.
-struct ahead {
+// WHOLE: a window is full, and something is subtracted.
+template <bool WHOLE> struct ahead {
     alignas(16) uint32_t next[AHEAD], before[AHEAD];
 
     HR_DEVICE void load(const chain *c, int buffer, int from)
@@ -71,30 +72,32 @@ struct ahead {
         HR_UNROLL
         for (int k = 0; k < AHEAD; k += 4) {
             *(uint4 *)(next + k) = *(const uint4 *)(c->next[buffer] + from + k);
-            *(uint4 *)(before + k) = *(const uint4 *)(c->before[buffer] + from + k);
+            if (WHOLE)
+                *(uint4 *)(before + k) = *(const uint4 *)(c->before[buffer] + from + k);
         }
     }
+
+    HR_DEVICE float add(float sum, int k) const
+    {
+        return (WHOLE ? sum - bits_as_f32(before[k]) : sum) + bits_as_f32(next[k]);
+    }
+
+    HR_DEVICE int64_t add(int64_t sum, int k) const
+    {
+        return sum + (WHOLE ? (int64_t)next[k] - (int64_t)before[k] : (int64_t)next[k]);
+    }
 };
-
-HR_DEVICE float plus(float sum, uint32_t next, uint32_t before)
-{
-    return (sum - bits_as_f32(before)) + bits_as_f32(next);
-}
-
-HR_DEVICE int64_t plus(int64_t sum, uint32_t next, uint32_t before)
-{
-    return sum + ((int64_t)next - (int64_t)before);
-}
 
 // The means of AHEAD elements.
 struct means_ahead {
     alignas(16) uint32_t of[AHEAD];
 
-    template <typename Sum> HR_DEVICE Sum add(const ahead &from, Sum sum, float factor)
+    template <bool WHOLE, typename Sum>
+    HR_DEVICE Sum add(const ahead<WHOLE> &from, Sum sum, float factor)
     {
         HR_UNROLL
         for (int k = 0; k < AHEAD; k++) {
-            sum = plus(sum, from.next[k], from.before[k]);
+            sum = from.add(sum, k);
             of[k] = bits_of_f32((float)sum * factor);
         }
         return sum;
@@ -110,9 +113,10 @@ struct means_ahead {
 
 // Two sets of registers take turns, and what is next is loaded before means are stored: with one
 // set, or in another order, the compiler would load after the additions.
-template <typename Sum> HR_DEVICE Sum add_up(chain *c, int buffer, Sum sum, float factor)
+template <bool WHOLE, typename Sum>
+HR_DEVICE Sum add_up(chain *c, int buffer, Sum sum, float factor)
 {
-    ahead first, second;
+    ahead<WHOLE> first, second;
     means_ahead means;
     first.load(c, buffer, 0);
     HR_UNROLL_NOT
@@ -201,6 +205,14 @@ struct find_means : signal {
         *most = largest;
     }
 
+    template <bool WHOLE> HR_DEVICE void add_chunk(chain *c, int buffer, uint64_t sum) const
+    {
+        if (exact)
+            c->sum = (uint64_t)add_up<WHOLE>(c, buffer, (int64_t)sum, factor);
+        else
+            c->sum = bits_of_f32(add_up<WHOLE>(c, buffer, bits_as_f32((uint32_t)sum), factor));
+    }
+
     // Step k of an interval: loads chunk k, adds up chunk k - 1 and stores chunk k - 2.
     HR_DEVICE void step(int k, int64_t number, chain *c, float *most, int lane, bool adds) const
     {
@@ -208,10 +220,10 @@ struct find_means : signal {
         if (adds && lane == 0 && k > 0 && k <= chunks) {
             const int buffer = (k - 1) % 2;
             const uint64_t sum = k == 1 ? 0 : c->sum;
-            if (exact)
-                c->sum = (uint64_t)add_up(c, buffer, (int64_t)sum, factor);
+            if ((int64_t)k * CHUNK <= window)
+                add_chunk<false>(c, buffer, sum);
             else
-                c->sum = bits_of_f32(add_up(c, buffer, bits_as_f32((uint32_t)sum), factor));
+                add_chunk<true>(c, buffer, sum);
         }
         if (adds)
             return;
