@@ -23,6 +23,8 @@ static int32_t ahead_most(const hr_source *s)
         int64_t ahead = HR_MAX(2 * (s->selection.items / HR_MAX(groups, 1)),
                                args->random_shuffle ? args->initial_fill : 0);
         most = HR_MAX(most, HR_MIN(ahead, AHEAD_GROUPS));
+        /* the other processes of a job have the items between those of this one */
+        most = HR_MAX(most / HR_MAX(s->sampler.cut.ranks, 1), s->pipeline->options.batch_size);
     }
     return (int32_t)most;
 }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from html import escape
@@ -26,7 +27,10 @@ class Step:
 
 
 class Steps:
-    """The steps of a pipeline. A notebook shows them as a table with a column per sample."""
+    """The steps of a pipeline. A notebook shows them as a table with a column per sample.
+
+    `samples`: how many are shown; the batches may have more.
+    """
 
     def __init__(
         self, steps: list[Step], samples: int, title: str = "Steps of a pipeline"
@@ -41,7 +45,8 @@ class Steps:
             for i, batch in enumerate(step.batches):
                 output = f" [{i}]" if len(step.batches) > 1 else ""
                 where = f"<br><small>{_text(step.origin)}</small>" if step.origin else ""
-                cells = "".join(f"<td>{images.shown(sample)}</td>" for sample in batch)
+                few = itertools.islice(batch, self.samples)
+                cells = "".join(f"<td>{images.shown(sample)}</td>" for sample in few)
                 rows.append(f"<tr><th>{_text(step.operator)}{output}{where}</th>{cells}</tr>")
         names = "".join(f"<td>{name}</td>" for name in self._names())
         style = "text-align:left;border-spacing:8px 2px;overflow-wrap:anywhere"
@@ -51,7 +56,8 @@ class Steps:
     def _names(self) -> list[str]:
         """The source of each sample, escaped."""
         batches = [batch for step in self.steps for batch in step.batches]
-        return [images.label(sample) for sample in batches[0]] if batches else []
+        few = itertools.islice(batches[0], self.samples) if batches else ()
+        return [images.label(sample) for sample in few]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table to an HTML file."""
@@ -139,7 +145,7 @@ def take(pipeline: Any, definition: Any, samples: int, step: int | None = None) 
     else:
         made_batches = _again(pipeline, edges, step)
     size = min(samples, len(made_batches[0]))
-    batches = iter([[batch[i] for i in range(size)] for batch in made_batches])
+    batches = iter(made_batches)
     steps = []
     for made in shown:
         name = "" if made.name.startswith("__") else f" '{made.name}'"
