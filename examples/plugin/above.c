@@ -29,8 +29,7 @@ static hr_status above_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_above = {
-    HR_OP_ABI,
-    .name = "example.above",
+    HR_OP("example.above"),
     .doc = "True where an element is greater than the threshold.",
     .devices = "cpu",
     HR_ARGS(above_args, HR_ARG(above_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.5",

@@ -15,8 +15,7 @@ static hr_status invert_lower(hr_op_call *c, hr_image_program *program, hr_error
 }
 
 const hr_op_def hr_op_invert = {
-    HR_OP_ABI,
-    .name = "example.invert",
+    HR_OP("example.invert"),
     .doc = "Returns the negative of a colour image of type UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,

@@ -222,8 +222,7 @@ static const hr_stream_def lines_stream = {
 static const hr_source_def lines_source = {.kind = HR_SOURCE_KIND_STREAM, .stream = &lines_stream};
 
 const hr_op_def hr_op_lines = {
-    HR_OP_ABI,
-    .name = "example.lines",
+    HR_OP("example.lines"),
     .doc = "Reads the lines of text files in order. The output is UINT8 of shape (bytes,).",
     .devices = "cpu",
     HR_ARGS(lines_args, HR_ARG(lines_args, path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,

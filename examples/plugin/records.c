@@ -49,8 +49,7 @@ static hr_status records_create(const void *args, void **state, hr_error *error)
     records_state *s = hr_calloc(1, sizeof(*s), error);
     hr_status status = HR_STATUS_OK;
 
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     s->args = args;
     s->first = hr_calloc((size_t)s->args->path.n + 1, sizeof(*s->first), error);
     if (!s->first)
@@ -138,8 +137,7 @@ static const hr_source_def records_source = {
 };
 
 const hr_op_def hr_op_records = {
-    HR_OP_ABI,
-    .name = "example.records",
+    HR_OP("example.records"),
     .doc = "Reads records of one size from files. The output is UINT8 of shape (size,).",
     .devices = "cpu",
     HR_ARGS(records_args,

@@ -27,8 +27,7 @@ static hr_status scale_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_scale = {
-    HR_OP_ABI,
-    .name = "example.scale",
+    HR_OP("example.scale"),
     .doc = "Multiplies every element by a factor and adds a number.",
     .devices = "cpu|gpu",
     HR_ARGS(scale_args,

@@ -454,7 +454,7 @@ typedef struct hr_sampler_args {
         HR_ARG_ACCEPT(lazy_init, BOOL, "False",                                                    \
                       "Accepted: the list is made when the pipeline is built."),                   \
         HR_ARG_ACCEPT(skip_cached_images, BOOL, "False",                                           \
-                      "Accepted: there is no cache of decoded images."),                           \
+                      "Accepted: decoded images are never kept."),                                 \
         HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576",                                           \
                       "Accepted: buffers have the size of the file.")
 
@@ -620,6 +620,8 @@ typedef struct hr_op_def {
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)
+/* Begins a table: HR_OP("decoders.image"). */
+#define HR_OP(text) HR_OP_ABI, .name = (text)
 
 /* ---- functions of the library ---- */
 

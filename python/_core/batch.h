@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Batches, and making them from Python objects. */
-#ifndef HEADRACE_PYTHON_BATCH_H
-#define HEADRACE_PYTHON_BATCH_H
+#pragma once
 
 #include "core.h"
 
@@ -26,5 +25,3 @@ int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n);
 
 /* packed.c */
 extern PyMethodDef packed_functions[];
-
-#endif

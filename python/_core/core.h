@@ -3,8 +3,7 @@
 /* The extension `headrace._core`: headrace.h as Python objects, written against the limited API
  * (abi3). Objects hold reference-counted C objects and no Python objects that could form a cycle,
  * so none of them takes part in garbage collection. */
-#ifndef HEADRACE_PYTHON_CORE_H
-#define HEADRACE_PYTHON_CORE_H
+#pragma once
 
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030b0000
@@ -83,5 +82,3 @@ void reaper_drain(reaper *r); /* with the GIL */
 void *reaper_hold(reaper *r, PyObject *object);
 void reaper_release(void *held);           /* any thread, with or without the GIL */
 PyObject *reaper_object(const void *held); /* borrowed */
-
-#endif

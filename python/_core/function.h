@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Python functions that workers call. */
-#ifndef HEADRACE_PYTHON_FUNCTION_H
-#define HEADRACE_PYTHON_FUNCTION_H
+#pragma once
 
 #include "core.h"
 
@@ -12,5 +11,3 @@ extern PyType_Spec function_call_spec;
 hr_function *function_of(core_state *state, PyObject *object);
 /* Whether this thread is a worker that is running a Python function. */
 int function_inside(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Python objects seen as tensors. */
-#ifndef HEADRACE_PYTHON_IMPORT_H
-#define HEADRACE_PYTHON_IMPORT_H
+#pragma once
 
 #include "tensor.h"
 
@@ -44,5 +43,3 @@ int import_adopt(core_state *state, imported *im, hr_buffer **buffer);
 /* Makes a buffer that keeps the object alive and does nothing else: nobody waits for a stream.
  * Consumes `im` except `im->owner`, also on failure. */
 int import_keep(core_state *state, imported *im, hr_buffer **buffer);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Graphs, pipelines, and taking batches from them. */
-#ifndef HEADRACE_PYTHON_PIPELINE_H
-#define HEADRACE_PYTHON_PIPELINE_H
+#pragma once
 
 #include "core.h"
 
@@ -39,5 +38,3 @@ extern PyType_Spec taker_spec;
 
 /* epochs.c */
 extern PyType_Spec epochs_spec;
-
-#endif

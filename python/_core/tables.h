@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Tables that Python reads, and the files that it reads them from. */
-#ifndef HEADRACE_PYTHON_TABLES_H
-#define HEADRACE_PYTHON_TABLES_H
+#pragma once
 
 #include "core.h"
 
 extern PyType_Spec file_spec;
 extern PyMethodDef tables_functions[];
-
-#endif

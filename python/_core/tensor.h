@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Tensors, and their exchange with other libraries. */
-#ifndef HEADRACE_PYTHON_TENSOR_H
-#define HEADRACE_PYTHON_TENSOR_H
+#pragma once
 
 #include "core.h"
 
@@ -43,5 +42,3 @@ const struct dl_exchange *dlpack_table(PyObject *object);
  * order of `stream`; it calls no Python. NULL without an exception: use its `__dlpack__`. */
 PyObject *dlpack_exchange(const struct dl_exchange *table, PyObject *object, void *stream,
                           hr_tensor *tensor, int64_t *strides, int32_t *device);
-
-#endif

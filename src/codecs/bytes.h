@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Numbers in files, read byte by byte, so alignment does not matter, and levels of few bits. */
-#ifndef HR_CODECS_BYTES_H
-#define HR_CODECS_BYTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ static inline uint32_t hr_fill_bits(uint32_t v, uint32_t from, uint32_t to)
     uint32_t top = (1u << from) - 1;
     return from == to ? v : (v * ((1u << to) - 1) + top / 2) / top;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* LZW with codes of up to 12 bits, as in TIFF and GIF. */
-#ifndef HR_CODECS_LZW_H
-#define HR_CODECS_LZW_H
+#pragma once
 
 #include "core/core.h"
 
@@ -18,5 +17,3 @@ hr_lzw_result hr_lzw_unpack_msb(const uint8_t *in, size_t size, uint8_t *out, si
 /* GIF: symbols of `bits` bits (1 to 8), least significant bit first. */
 hr_lzw_result hr_lzw_unpack_lsb(const uint8_t *in, size_t size, uint32_t bits, uint8_t *out,
                                 size_t out_size);
-
-#endif

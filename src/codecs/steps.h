@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Where the kernels of a decoder write pixels, so that the image is turned as requested. nvcc
  * compiles this header, too. */
-#ifndef HR_CODECS_STEPS_H
-#define HR_CODECS_STEPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef struct hr_steps {
     int64_t first;        /* where the first pixel of the stored window goes */
     int64_t y, x;         /* from one row and pixel of the stored window to the next */
 } hr_steps;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Encodes images as WebP files, through libwebp. */
-#ifndef HR_CODECS_WEBP_ENCODE_H
-#define HR_CODECS_WEBP_ENCODE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -18,5 +17,3 @@ typedef struct hr_webp_encoding {
 hr_status hr_webp_encode(const uint8_t *pixels, int32_t height, int32_t width, bool alpha,
                          const hr_webp_encoding *how, hr_arena *arena, const uint8_t **file,
                          size_t *size, hr_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * memory, freed as a whole at the end of a task. `hr_pool`: recycled, reference-counted buffers,
  * 64-byte aligned and padded by 64 bytes, with a limit. A buffer keeps its pool alive and may
  * outlive the pipeline. */
-#ifndef HR_CORE_ALLOC_H
-#define HR_CORE_ALLOC_H
+#pragma once
 
 #include "core/error.h"
 #include "headrace/operator.h"
@@ -74,5 +73,3 @@ size_t hr_buffer_refs(const hr_buffer *buffer);
 size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */
 size_t hr_pool_peak(const hr_pool *pool); /* the most ever lent */
 size_t hr_pool_limit(const hr_pool *pool);
-
-#endif

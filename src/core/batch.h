@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Internal: making a batch before it is published. */
-#ifndef HR_CORE_BATCH_H
-#define HR_CORE_BATCH_H
+#pragma once
 
 #include "core/error.h"
 
@@ -20,5 +19,3 @@ hr_status hr_batch_own_texts(hr_batch *batch, hr_error *error);
  * tensors' references to one buffer into a single reference, so that sharing and freeing the batch
  * does not visit every tensor. */
 void hr_batch_seal(hr_batch *batch);
-
-#endif

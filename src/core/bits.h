@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Conversion between floating-point numbers and their bits. */
-#ifndef HR_CORE_BITS_H
-#define HR_CORE_BITS_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -36,5 +35,3 @@ HR_SHARED double bits_as_f64(uint64_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-
-#endif

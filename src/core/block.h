@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Large pieces of memory that arenas and buffers are cut from, 64-byte aligned. Those of 2 MiB and
  * more are mapped separately, in huge pages where the system has them. */
-#ifndef HR_CORE_BLOCK_H
-#define HR_CORE_BLOCK_H
+#pragma once
 
 #include "core/error.h"
 
@@ -34,6 +33,4 @@ void hr_block_free(void *memory, size_t size);
 #define HR_POISON(memory, size) ((void)(memory), (void)(size))
 #define HR_UNPOISON(memory, size) ((void)(memory), (void)(size))
 #define HR_REDZONE 0
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The monotonic clock, and waits until it reaches a time. Modules use it, too, so it is all here.
  */
-#ifndef HR_CORE_CLOCK_H
-#define HR_CORE_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ static inline void hr_cond_init(pthread_cond_t *cond)
     pthread_cond_init(cond, &clock);
     pthread_condattr_destroy(&clock);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* All of core in one include: errors, types, memory, tensors, random numbers, mathematics. */
-#ifndef HR_CORE_CORE_H
-#define HR_CORE_CORE_H
+#pragma once
 
 #include "core/alloc.h"
 #include "core/batch.h"
@@ -12,5 +11,3 @@
 #include "core/mathx.h"
 #include "core/rng.h"
 #include "core/shown.h"
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Compression by Deflate, with libdeflate. */
-#ifndef HR_CORE_DEFLATE_H
-#define HR_CORE_DEFLATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ enum { HR_DEFLATE_LEVEL_MAX = 12 };
 size_t hr_zlib_bound(size_t size);
 /* Writes a zlib stream and returns its size; 0 if memory or `room` is not enough. */
 size_t hr_zlib_compress(int32_t level, const void *in, size_t size, void *out, size_t room);
-
-#endif

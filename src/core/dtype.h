@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Element types: properties, and conversion with one rounding rule (half away from zero, then
  * saturate; NaN becomes 0), the same at every CPU level. headrace/host.inc declares most of it. */
-#ifndef HR_CORE_DTYPE_H
-#define HR_CORE_DTYPE_H
+#pragma once
 
 #include "core/error.h"
 
@@ -36,5 +35,3 @@ static inline uint8_t hr_round_u8(float v)
     /* v + 0.5f would itself be rounded: 0.49999997f would become 1. */
     return (uint8_t)(whole + (v - (float)whole >= 0.5f));
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Failures: a status for code to branch on, a message for people to read (hr_fail, HR_TRY). */
-#ifndef HR_CORE_ERROR_H
-#define HR_CORE_ERROR_H
+#pragma once
 
 #include "headrace/operator.h"
 
 #define HR_UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-#endif

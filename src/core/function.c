@@ -18,8 +18,7 @@ hr_status hr_function_create(hr_function **out, hr_function_fn fn, void *context
                              hr_release_fn release, hr_error *error)
 {
     hr_function *f = hr_calloc(1, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     atomic_init(&f->refs, 1);
     f->fn = fn;
     f->context = context;

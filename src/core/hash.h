@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* FNV-1a, for keys of tables that nobody attacks. For others: kernels/hash.h (keyed), sha256.h. */
-#ifndef HR_CORE_HASH_H
-#define HR_CORE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ static inline uint64_t hr_fnv1a(uint64_t hash, const void *data, size_t size)
         hash = (hash ^ ((const uint8_t *)data)[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* Streams of Deflate that are in memory as a whole, by libdeflate, which is two to three times as
  * fast as zlib. Streams that it cannot take, or that are damaged, are left to zlib, whose answer
  * then counts: what is refused, and with which message, does not depend on libdeflate. */
-#ifndef HR_CORE_INFLATE_H
-#define HR_CORE_INFLATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ typedef enum hr_deflate {
 bool hr_inflate(hr_deflate kind, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 /* The checksum of ZIP, gzip and PNG; `crc` is that of the bytes before, at first 0. */
 uint32_t hr_crc32(uint32_t crc, const void *bytes, size_t size);
-
-#endif

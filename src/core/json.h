@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Growing text, and the small JSON reader and writer for graphs, checkpoints and statistics. */
-#ifndef HR_CORE_JSON_H
-#define HR_CORE_JSON_H
+#pragma once
 
 #include "core/error.h"
 
@@ -34,5 +33,3 @@ hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *
 void hr_json_destroy(hr_json *json);
 /* Whether two values are the same, with keys in the same order. */
 bool hr_json_equal(const hr_json *a, const hr_json *b);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Modules: shared libraries of ours that are opened on first need. A module exports one function,
  * which returns its table. */
-#ifndef HR_CORE_LIBRARY_H
-#define HR_CORE_LIBRARY_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -23,5 +22,3 @@ typedef struct hr_library {
 hr_status hr_library_open(const hr_library *library, void **entry, hr_error *error);
 /* Whether the table that the function returned is one that this library can use. */
 hr_status hr_library_check(const hr_library *library, const void *table, hr_error *error);
-
-#endif

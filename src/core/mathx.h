@@ -2,11 +2,8 @@
  * Copyright The Headrace authors */
 /* Elementary functions that give the same bits everywhere: those of headrace/host.inc, and what
  * only the library needs. */
-#ifndef HR_CORE_MATHX_H
-#define HR_CORE_MATHX_H
+#pragma once
 
 #include "headrace/operator.h"
 
 double hr_sinc(double x); /* sin(pi x) / (pi x) */
-
-#endif

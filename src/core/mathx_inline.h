@@ -3,8 +3,7 @@
 /* The functions of core/mathx.h for the CPU and the GPU: range reduction by integers or exact
  * products, then a Taylor polynomial. Where a double is not precise enough, a value is a pair: the
  * unevaluated sum of a double and its rounding error (Dekker, 1971). FMA would change the bytes. */
-#ifndef HR_CORE_MATHX_INLINE_H
-#define HR_CORE_MATHX_INLINE_H
+#pragma once
 
 #include "core/bits.h"
 #include "core/mathx.h"
@@ -436,5 +435,3 @@ HR_SHARED double mathx_round(double x)
         whole += 1.0;
     return copysign(whole, x);
 }
-
-#endif

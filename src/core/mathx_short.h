@@ -3,8 +3,7 @@
 /* Functions with FLOAT results: computed as doubles without branches, so that loops are vectorised;
  * relative error 2^-40 or less. mathx_short_X accepts the values for which mathx_short_X_takes is
  * true; the functions of mathx_inline.h handle the others. */
-#ifndef HR_CORE_MATHX_SHORT_H
-#define HR_CORE_MATHX_SHORT_H
+#pragma once
 
 #include "core/mathx_inline.h"
 
@@ -241,5 +240,3 @@ typedef enum mathx_short {
     MATHX_SHORT_NONE,
     MATHX_SHORT_ONE(MATHX_SHORT_ENUM) MATHX_SHORT_TWO(MATHX_SHORT_ENUM) MATHX_SHORT_COUNT
 } mathx_short;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What is known of the bytes of a buffer, kept with it. Any thread. */
-#ifndef HR_CORE_NOTE_H
-#define HR_CORE_NOTE_H
+#pragma once
 
 #include "core/alloc.h"
 
@@ -16,5 +15,3 @@ void hr_buffer_settle(hr_buffer *buffer);
  * one, of a buffer that is settled. */
 void hr_buffer_put_note(hr_buffer *buffer, const void *data, size_t size, hr_note note);
 bool hr_buffer_get_note(const hr_buffer *buffer, const void *data, size_t size, hr_note *out);
-
-#endif

@@ -174,8 +174,7 @@ hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error)
     if (!hr_size_add(size, HEAD + HR_PAD + HR_REDZONE, &block) || !(block = hr_block_round(block)))
         return hr_fail_memory(error, size);
     hr_buffer *buffer = buffer_new(NULL, block, error);
-    if (!buffer)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(buffer);
     buffer_lend(buffer, size);
     *out = buffer;
     return HR_STATUS_OK;
@@ -186,8 +185,7 @@ hr_status hr_buffer_adopt_device(hr_buffer **out, void *data, size_t size, int32
 {
     *out = NULL;
     hr_buffer *buffer = hr_calloc(1, sizeof *buffer, error);
-    if (!buffer)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(buffer);
     *buffer = (hr_buffer){
         .data = data, .size = size, .release = release, .context = context, .device = device};
     atomic_init(&buffer->refs, 1);
@@ -302,8 +300,7 @@ hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
 {
     *out = NULL;
     hr_pool *pool = hr_calloc(1, sizeof *pool, error);
-    if (!pool)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pool);
     int code = pthread_mutex_init(&pool->lock, NULL);
     if (code) {
         hr_free(pool);

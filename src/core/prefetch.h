@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Asks for memory before it is needed. */
-#ifndef HR_CORE_PREFETCH_H
-#define HR_CORE_PREFETCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ static inline void hr_prefetch(const void *from, size_t size)
     for (size_t i = 0; i < size; i += line)
         __builtin_prefetch((const char *)from + i);
 }
-
-#endif

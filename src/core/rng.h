@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Counter-based random numbers: Philox 4x32-10 (Salmon et al., SC 2011). Draw k of a node for a
  * sample is a pure function of (seed, node, sample, k); there is no state to save. */
-#ifndef HR_CORE_RNG_H
-#define HR_CORE_RNG_H
+#pragma once
 
 #include "headrace/operator.h"
 
@@ -19,5 +18,3 @@ int64_t hr_rng_scale(uint64_t bits, int64_t n); /* maps 64 random bits to [0, n)
 /* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) per position. */
 int64_t hr_permute(uint64_t key, int64_t n, int64_t i);
 uint64_t hr_mix(uint64_t a, uint64_t b); /* hashes two words into one */
-
-#endif

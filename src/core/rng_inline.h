@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The generator of core/rng.h for the CPU and the GPU. */
-#ifndef HR_CORE_RNG_INLINE_H
-#define HR_CORE_RNG_INLINE_H
+#pragma once
 
 #include "core/rng.h"
 #include "core/shared.h"
@@ -48,5 +47,3 @@ HR_SHARED int64_t rng_scale(uint64_t bits, int64_t n)
 {
     return (int64_t)rng_multiply_high(bits, (uint64_t)n); /* biased by at most n / 2^64 */
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The one rounding rule of conversions (half away from zero, then saturation; NaN becomes 0), and
  * half floats (nearest even). */
-#ifndef HR_CORE_ROUNDING_H
-#define HR_CORE_ROUNDING_H
+#pragma once
 
 #include "core/bits.h"
 
@@ -124,5 +123,3 @@ HR_SHARED uint64_t clamp_u(uint64_t v, uint64_t hi)
 {
     return v > hi ? hi : v;
 }
-
-#endif

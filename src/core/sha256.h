@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* SHA-256 (FIPS 180-4), and HMAC with it. */
-#ifndef HR_CORE_SHA256_H
-#define HR_CORE_SHA256_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void hr_sha256_of(const void *data, size_t size, uint8_t out[HR_SHA256_SIZE]);
 void hr_sha256_text(const void *data, size_t size, char out[HR_SHA256_TEXT]); /* in hexadecimal */
 void hr_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
                     uint8_t out[HR_SHA256_SIZE]);
-
-#endif

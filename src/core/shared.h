@@ -2,13 +2,10 @@
  * Copyright The Headrace authors */
 /* Functions in headers that run on the CPU and the GPU: the same operations in the same order give
  * the same bytes. */
-#ifndef HR_CORE_SHARED_H
-#define HR_CORE_SHARED_H
+#pragma once
 
 #if defined(__CUDACC__)
 #define HR_SHARED static inline __host__ __device__
 #else
 #define HR_SHARED static inline
-#endif
-
 #endif

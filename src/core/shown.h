@@ -3,8 +3,7 @@
 /* Names and texts as they may be shown. A URL can contain a password
  * ("https://user:password@host/") or be signed ("?X-Amz-Signature=..."), and whoever has it may
  * read the object. */
-#ifndef HR_CORE_SHOWN_H
-#define HR_CORE_SHOWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ enum { HR_SHOWN_SIZE = 1024 };
  * secret, otherwise `room`. What follows a query that is masked already is kept: a reader that adds
  * something to the name of a file masks the latter first. */
 const char *hr_shown_name(const char *name, char *room, size_t size);
-
-#endif

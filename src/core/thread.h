@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Threads of the library. */
-#ifndef HR_CORE_THREAD_H
-#define HR_CORE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -10,5 +9,3 @@
  * threads of the program. It shares the count of hr_alloc_fail_after with the thread that starts
  * it. */
 int hr_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
-
-#endif

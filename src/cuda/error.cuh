@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Errors of the module, which does not link the library.
-#ifndef HR_CUDA_ERROR_CUH
-#define HR_CUDA_ERROR_CUH
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -29,5 +28,3 @@ static inline hr_status hr_cuda_fail(hr_error *error, const char *call, cudaErro
             return hr_cuda_fail(error, #call, hr_cuda_code);                                       \
         }                                                                                          \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Launches of the decoders' kernels. The tests' emulator replaces HR_CUDA_LAUNCH.
-#ifndef HR_CUDA_LAUNCH_CUH
-#define HR_CUDA_LAUNCH_CUH
+#pragma once
 
 #include "cuda/tiles.cuh"
 
@@ -34,5 +33,3 @@ cudaError_t launch(void (*kernel)(const Record *, const Share, More...), const R
 }
 
 } // namespace tiles
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // The functions of the module's table, which its other files implement.
-#ifndef HR_CUDA_RUNTIME_CUH
-#define HR_CUDA_RUNTIME_CUH
+#pragma once
 
 #include "device/module.h"
 
@@ -30,5 +29,3 @@ hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count
 hr_status hr_cuda_tiff_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
 hr_status hr_cuda_jpeg2000_decode(hr_cuda_launch *l, hr_staged images, int32_t count,
                                   hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Searches in ascending lists.
-#ifndef HR_CUDA_SEARCH_CUH
-#define HR_CUDA_SEARCH_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -22,5 +21,3 @@ static __host__ __device__ __forceinline__ Index hr_last_at_most(Index low, Inde
     }
     return low;
 }
-
-#endif

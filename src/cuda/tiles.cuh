@@ -3,8 +3,7 @@
 // The scheduler of all kernels that process a batch: which record, and which tile of it, a block
 // works on. The host cuts each record into tiles of about the same work; a table in the kernel's
 // arguments maps blocks to records.
-#ifndef HR_CUDA_TILES_CUH
-#define HR_CUDA_TILES_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -69,5 +68,3 @@ template <int MOST> dim3 grid(const ShareOf<MOST> &share)
 }
 
 } // namespace tiles
-
-#endif

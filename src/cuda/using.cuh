@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // The calling thread's current device.
-#ifndef HR_CUDA_USING_CUH
-#define HR_CUDA_USING_CUH
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -25,5 +24,3 @@ class Using
     bool switched = false;
     void *before = NULL;
 };
-
-#endif

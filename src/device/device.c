@@ -101,8 +101,7 @@ static void pinned_release(void *context)
 hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error)
 {
     pinned *p = hr_calloc(1, sizeof(*p), error);
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(p);
     hr_status status = d->module->host_alloc(d->id, HR_MAX(size, 1), &p->data, error);
     if (status != HR_STATUS_OK) {
         hr_free(p);

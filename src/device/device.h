@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A CUDA device as the executor sees it, with its module and its memory limit. */
-#ifndef HR_DEVICE_DEVICE_H
-#define HR_DEVICE_DEVICE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -33,5 +32,3 @@ void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator)
 void hr_device_pin(hr_pool *pool, int32_t id, size_t least);
 /* Pinned host memory. */
 hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error);
-
-#endif

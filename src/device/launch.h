@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A launch: a stream with the memory of one batch. */
-#ifndef HR_DEVICE_LAUNCH_H
-#define HR_DEVICE_LAUNCH_H
+#pragma once
 
 #include "device/device.h"
 
@@ -28,5 +27,3 @@ void hr_launch_rewind(hr_launch *l);
 
 size_t hr__chunk_size(size_t memory_limit); /* of a device with this limit */
 void hr__launches_free(hr_device *d);       /* frees launches and chunks that are not in use */
-
-#endif

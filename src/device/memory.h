@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Buffers of device memory. */
-#ifndef HR_DEVICE_MEMORY_H
-#define HR_DEVICE_MEMORY_H
+#pragma once
 
 #include "device/device.h"
 
@@ -21,5 +20,3 @@ void hr_device_buffer_used(hr_buffer *buffer, void *stream);
 
 /* Returns memory of the allocator that no stream uses any more, or waits and returns all of it. */
 void hr__lent_return(hr_device *d, bool wait);
-
-#endif

@@ -3,8 +3,7 @@
 /* The interface of libheadrace_cuda.so: one exported function, hr_cuda_module, which is looked up
  * with dlsym. The module links the CUDA runtime statically and none of our libraries. Functions do
  * not wait for the device unless they say so, and may be called from any thread. */
-#ifndef HR_DEVICE_MODULE_H
-#define HR_DEVICE_MODULE_H
+#pragma once
 
 #include "codecs/video/module.h"
 #include "headrace/headrace.h"
@@ -93,5 +92,4 @@ HR_API const hr_cuda_module_def *hr_cuda_module(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Internal to device/: what the parts of a device share. */
-#ifndef HR_DEVICE_STATE_H
-#define HR_DEVICE_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,5 +40,3 @@ struct hr_device {
 hr_device *hr__device_ref(hr_device *d);
 hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
 void hr__device_discharge(hr_device *d, size_t size);
-
-#endif

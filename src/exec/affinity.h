@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which CPUs the workers run on. */
-#ifndef HR_EXEC_AFFINITY_H
-#define HR_EXEC_AFFINITY_H
+#pragma once
 
 #include "core/core.h"
 
@@ -12,5 +11,3 @@
 hr_status hr__affinity_choose(const char *pci, int *cpu, int32_t count, hr_error *error);
 int32_t hr__cpu_count(void);    /* CPUs that the process may use */
 void hr__affinity_pin(int cpu); /* pins the calling thread; < 0: does nothing */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Conditionals: which samples take a branch, and what its merge returns. No lock is held. */
-#ifndef HR_EXEC_BRANCH_H
-#define HR_EXEC_BRANCH_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -15,5 +14,3 @@ hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_te
 /* Records what a merge returned for a sample. The iteration fails if another sample got a tensor
  * of a different kind. */
 void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t);
-
-#endif

@@ -26,6 +26,19 @@ static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
                        (uint32_t)item.repeat);
 }
 
+hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error)
+{
+    if (c->def->flags & HR_OP_ENUMS)
+        return HR_STATUS_OK;
+    for (int32_t k = first; k < c->n_in; k++)
+        if (hr_dtype_is_enum(c->in[k].dtype))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "input %d has elements of type %s, which are not numbers: convert them "
+                           "with fn.cast",
+                           (int)k, hr_dtype_name(c->in[k].dtype));
+    return HR_STATUS_OK;
+}
+
 hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
                          hr_op_call *c, hr_error *error)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The calls of operators for samples: arguments, fusion, image programs. No lock is held. */
-#ifndef HR_EXEC_CALL_H
-#define HR_EXEC_CALL_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -44,5 +43,3 @@ hr_status hr__chain_build(hr_group *g, const hr_plan_step *step, int32_t i, hr_c
 hr_status hr__chain_walk(hr_chain *chain, const hr_chain_actions *actions, hr_error *error);
 /* The same, running all of it on the CPU. */
 hr_status hr__chain_run(hr_chain *chain, hr_error *error);
-
-#endif

@@ -62,19 +62,6 @@ static hr_status unsupported(hr_error *error)
     return hr_error_prefix(error, "this input is not supported");
 }
 
-hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error)
-{
-    if (c->def->flags & HR_OP_ENUMS)
-        return HR_STATUS_OK;
-    for (int32_t k = first; k < c->n_in; k++)
-        if (hr_dtype_is_enum(c->in[k].dtype))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "input %d has elements of type %s, which are not numbers: convert them "
-                           "with fn.cast",
-                           (int)k, hr_dtype_name(c->in[k].dtype));
-    return HR_STATUS_OK;
-}
-
 /* Lowers as many nodes as possible, from `i` on, into a program. `*end`: the first one that could
  * not join. */
 static hr_status lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Checkpoints: restoring them. */
-#ifndef HR_EXEC_CHECKPOINT_H
-#define HR_EXEC_CHECKPOINT_H
+#pragma once
 
 #include "exec/state.h"
 
@@ -11,5 +10,3 @@
 hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
 uint64_t hr__graph_fingerprint(const hr_graph *graph);
-
-#endif

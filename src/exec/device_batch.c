@@ -28,8 +28,7 @@ static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_er
 {
     size_t samples = (size_t)p->options.batch_size;
     hr_device_batch *b = hr_calloc(1, sizeof(*b), error);
-    if (!b)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(b);
     b->arenas = hr_calloc((size_t)arena_count(p), sizeof(*b->arenas), error);
     b->pieces = hr_calloc(samples, sizeof(*b->pieces), error);
     b->redo = hr_calloc(samples, sizeof(*b->redo), error);

@@ -3,8 +3,7 @@
 /* The work of device stages. Workers prepare every sample on the CPU: parsed files, flattened
  * programs and arguments go to staging memory. The worker that prepares the last sample launches
  * the batch without waiting for it. */
-#ifndef HR_EXEC_DEVICE_BATCH_H
-#define HR_EXEC_DEVICE_BATCH_H
+#pragma once
 
 #include "device/launch.h"
 #include "exec/values.h"
@@ -85,5 +84,3 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
  * Returns false if there is no such batch. Lock held; released while it works. */
 bool hr__device_keep_entries(hr_pipeline *p);
 void hr__device_batches_free(hr_pipeline *p); /* call it after freeing the iterations */
-
-#endif

@@ -130,8 +130,8 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
     return HR_STATUS_OK;
 }
 
-/* The work of a node that is not part of a program. hr__device_open has checked that the module has
- * the operator, or that it may become part of one. */
+/* The work of a node that is not part of a program. When the pipeline was made, device_stage.c has
+ * checked that the module has the operator, or that it may become part of one. */
 static hr_status call_prepare(preparing *p, hr_op_call *c, hr_piece *piece, hr_error *error)
 {
     for (int32_t k = 0; k < c->n_in && !(c->def->flags & HR_OP_TO_DEVICE); k++)

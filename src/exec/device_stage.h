@@ -4,8 +4,7 @@
  * launch. It returns samples that the device could not decode to the workers, which decode them on
  * the CPU, and lets the iteration enter its next stage. A thread does this or, with
  * options.run_here, the consumer. */
-#ifndef HR_EXEC_DEVICE_STAGE_H
-#define HR_EXEC_DEVICE_STAGE_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -29,5 +28,3 @@ bool hr__device_complete(hr_pipeline *p);
 
 /* Queues the stage's work and hands the iteration to hr__device_complete. No lock held. */
 void hr__device_launch(hr_worker *w, hr_iteration *it);
-
-#endif

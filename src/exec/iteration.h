@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The life of an iteration. The lock is held unless a function says otherwise. */
-#ifndef HR_EXEC_ITERATION_H
-#define HR_EXEC_ITERATION_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -45,5 +44,3 @@ bool hr__iteration_lacks_memory(const hr_pipeline *p, const hr_iteration *it);
 /* HR_STATUS_NO_MEMORY if that is so and it was retried: it stays the first one, and the next call
  * of hr__iteration_retry runs it again. */
 hr_status hr__iteration_short(const hr_pipeline *p, hr_iteration *it, hr_error *error);
-
-#endif

@@ -289,39 +289,3 @@ void hr_pipeline_set_device_allocator(hr_pipeline *p, const hr_device_allocator 
     if (p->device)
         hr_device_set_allocator(p->device, allocator);
 }
-
-/* The seed of the random node at `k` of the plan, after those before it. `*drawing` counts the
- * nodes that do not draw as an earlier one. */
-static uint64_t reseeded(const hr_pipeline *p, int32_t k, int64_t seed, int32_t *drawing)
-{
-    int32_t draws = hr__plan_node(p, k)->draws;
-    for (int32_t j = 0; j < k; j++) {
-        const hr_node *other = hr__plan_node(p, j);
-        if (other->draws == draws && (other->def->flags & HR_OP_RANDOM))
-            return p->node_seeds[other->index];
-    }
-    return hr_rng_node_seed(seed, (*drawing)++, -1);
-}
-
-hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
-{
-    HR_TRY(hr__check_owner(p, error));
-    pthread_mutex_lock(&p->lock);
-    while (p->scheduling.busy && p->flight.count == 0)
-        pthread_cond_wait(&p->ready, &p->lock);
-    hr_status status = p->flight.count == 0
-                           ? HR_STATUS_OK
-                           : hr_fail(error, HR_STATUS_STATE, "iterations are in flight");
-    int32_t drawing = 0;
-    for (int32_t k = 0; status == HR_STATUS_OK && k < p->plan->order_count; k++) {
-        const hr_node *node = hr__plan_node(p, k);
-        if (node->def->flags & HR_OP_RANDOM)
-            p->node_seeds[node->index] = reseeded(p, k, seed, &drawing);
-    }
-    if (status == HR_STATUS_OK) {
-        p->seed = seed;
-        p->flight.next_sample = 0;
-    }
-    pthread_mutex_unlock(&p->lock);
-    return status;
-}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The outputs of an iteration, or why it has none. */
-#ifndef HR_EXEC_PUBLISH_H
-#define HR_EXEC_PUBLISH_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -19,5 +18,3 @@ struct hr_outputs {
 hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);
 /* The error of an iteration: its own, or that of its first sample that failed. */
 hr_status hr__iteration_failure(const hr_iteration *it, hr_error *error);
-
-#endif

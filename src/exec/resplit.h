@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Readers that go on with another number of shards. */
-#ifndef HR_EXEC_RESPLIT_H
-#define HR_EXEC_RESPLIT_H
+#pragma once
 
 #include "exec/source.h"
 
@@ -14,5 +13,3 @@ void hr__past_append(const hr_source *s, bool wanted, hr_text *t);
  * split again. */
 hr_status hr__reader_restore(hr_source *s, const hr_json *past, const hr_stint *last,
                              hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What becomes of samples that failed (on_error). No lock is held. */
-#ifndef HR_EXEC_SETTLE_H
-#define HR_EXEC_SETTLE_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -11,5 +10,3 @@ void hr__samples_settle(hr_group *g);
 /* After the last stage: samples that differ from the first one in type or number of dimensions are
  * bad. `worker`: that of this thread, or NULL, which can replace no sample. */
 void hr__outputs_settle(hr_pipeline *p, hr_iteration *it, hr_worker *worker);
-
-#endif

@@ -248,7 +248,7 @@ void hr__source_append(hr_source *s, hr_supply *supply)
     s->queue_count++;
 }
 
-/* Puts what iterations had back to the front of the queue, except what hr_pipeline_call fed. */
+/* Puts what iterations had back to the front of the queue, except what a call fed (feed.c). */
 static void refill(hr_source *s, int32_t source, hr_iteration *dropped, hr_supply **unwanted)
 {
     hr_supply *queue = s->queue_first, *before = s->pipeline->undelivered.supplies[source];

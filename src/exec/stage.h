@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Stages: a group of samples goes through all steps of a stage on one worker. No lock is held. */
-#ifndef HR_EXEC_STAGE_H
-#define HR_EXEC_STAGE_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -11,5 +10,3 @@ void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
 /* Notes a failure at `node`: "operator 'name' (line): file: what". */
 void hr__sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status status,
                        hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Delays that tests inject with HEADRACE_STALL. */
-#ifndef HR_EXEC_STALL_H
-#define HR_EXEC_STALL_H
+#pragma once
 
 #include "core/core.h"
 
@@ -14,5 +13,3 @@ typedef struct hr_stall {
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
 void hr__stall_random(const hr_stall *stall, uint64_t salt);
 void hr__stall_for(int64_t us);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Streams: a thread for each of them calls `next` ahead of time and feeds what comes, together with
  * the cursor behind it. */
-#ifndef HR_EXEC_STREAM_H
-#define HR_EXEC_STREAM_H
+#pragma once
 
 #include "exec/source.h"
 
@@ -14,5 +13,3 @@ void hr__streams_stop(hr_pipeline *p);
 /* Whether a stream has nothing for the next iteration yet. It may be the end of an epoch, so that
  * it does not matter what was fed. Lock held. */
 bool hr__streams_awaited(const hr_pipeline *p);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Going back: iterations in flight are dropped, and the sources continue after the last iteration
  * that was taken. The lock is held. */
-#ifndef HR_EXEC_TAKE_H
-#define HR_EXEC_TAKE_H
+#pragma once
 
 #include "exec/state.h"
 
@@ -12,5 +11,3 @@ void hr__rewind(hr_pipeline *p);
 /* Drops the iterations in flight if none of them has running tasks. Batches that hr_pipeline_feed
  * got wait again; those of hr_pipeline_call are dropped. Releases the lock while it frees them. */
 bool hr__rewind_end(hr_pipeline *p);
-
-#endif

@@ -53,8 +53,7 @@ hr_status hr_thread_pool_create(hr_thread_pool **out, int32_t max_threads, hr_er
         return hr_fail(error, HR_STATUS_VALUE, "max_threads is %d; allowed are 0 .. %d",
                        max_threads, HR_THREADS_MAX);
     hr_thread_pool *pool = hr_calloc(1, sizeof(*pool), error);
-    if (!pool)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pool);
     atomic_init(&pool->refs, 1);
     pool->pid = getpid();
     pool->limit = max_threads;
@@ -95,8 +94,7 @@ int32_t hr_thread_pool_threads(hr_thread_pool *pool)
 hr_status hr__pool_pin(hr_thread_pool *pool, const int *cpus, int32_t count, hr_error *error)
 {
     pool->cpus = hr_calloc((size_t)count, sizeof(*cpus), error);
-    if (!pool->cpus)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(pool->cpus);
     memcpy(pool->cpus, cpus, (size_t)count * sizeof(*cpus));
     pool->cpu_count = count;
     return HR_STATUS_OK;

@@ -4,8 +4,7 @@
  * a thread serves it until there is nothing to do, and then serves another user. A user gets at
  * most as many threads at once as it asked for when it joined, so that pipelines that never run
  * cost no threads, and a thousand of them need no more than a few that run at once. */
-#ifndef HR_EXEC_THREAD_POOL_H
-#define HR_EXEC_THREAD_POOL_H
+#pragma once
 
 #include "core/core.h"
 
@@ -45,5 +44,3 @@ hr_status hr__pool_pin(hr_thread_pool *pool, const int *cpus, int32_t count, hr_
  * if the calling thread is itself one of a pool, another takes its place meanwhile. */
 void hr__pool_wait_begin(void);
 void hr__pool_wait_end(void);
-
-#endif

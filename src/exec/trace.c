@@ -34,8 +34,7 @@ hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, in
         return hr_fail_errno(error, errno, "trace: '%s' cannot be written", path);
     fclose(f);
     hr_trace *trace = hr_calloc(1, sizeof(*trace) + lanes * sizeof(trace->lanes[0]), error);
-    if (!trace)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(trace);
     trace->path = hr_strdup(path, error);
     trace->workers = workers;
     trace->lane_count = (int32_t)lanes;

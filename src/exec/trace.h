@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The spans of all tasks and of the device, written to a file. Every thread has a lane: first the
  * workers, then the sources, last the device. */
-#ifndef HR_EXEC_TRACE_H
-#define HR_EXEC_TRACE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -21,5 +20,3 @@ int32_t hr__trace_device_lane(const hr_trace *trace);
 void hr__trace_span(hr_trace *trace, int32_t at, hr_trace_span span); /* at: the lane */
 /* Writes the file; NULL is fine. */
 hr_status hr__trace_destroy(hr_trace *trace, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The samples of an iteration and their values: memory, columns, output batches. */
-#ifndef HR_EXEC_VALUES_H
-#define HR_EXEC_VALUES_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -184,5 +183,3 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
 
 /* The sample does not take the branch: it has no value in this output. */
 void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample);
-
-#endif

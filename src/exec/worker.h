@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The workers of a pipeline: they run tasks, on threads of a pool. */
-#ifndef HR_EXEC_WORKER_H
-#define HR_EXEC_WORKER_H
+#pragma once
 
 #include "exec/state.h"
 
@@ -15,5 +14,3 @@ void hr__work_after_feeding(hr_pipeline *p);
 /* No new task begins after this. */
 void hr__workers_stop(hr_pipeline *p);
 void hr__workers_join(hr_pipeline *p); /* after hr__workers_stop */
-
-#endif

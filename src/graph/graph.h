@@ -4,8 +4,7 @@
  *
  * What the files of this folder share is in table.c, node.c and suggest.c, which call none of the
  * others; graph.c leads the folder and is called by none of them (tools/check/includes.py). */
-#ifndef HR_GRAPH_GRAPH_H
-#define HR_GRAPH_GRAPH_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -122,5 +121,3 @@ const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i);
 bool hr_node_on_device(const hr_node *node);
 /* Whether it must see all samples of an iteration at once. */
 bool hr_node_whole_batch(const hr_node *node);
-
-#endif

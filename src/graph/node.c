@@ -32,8 +32,7 @@ hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error 
 {
     size_t size = strlen(text ? text : "") + 1;
     char *copy = hr__node_store(node, size, 1, error);
-    if (!copy)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(copy);
     memcpy(copy, text ? text : "", size);
     *out = copy;
     return HR_STATUS_OK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Internal to graph/: memory that lives as long as a node. */
-#ifndef HR_GRAPH_NODE_H
-#define HR_GRAPH_NODE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -13,5 +12,3 @@ hr_status hr__node_own(hr_node *node, void *memory, hr_error *error);
 void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error);
 hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error *error);
 void hr__node_destroy(hr_node *node);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Internal to graph/: values of arguments (the user's, default literals, per-sample tensors) and
  * their conversion into fields of args structs. */
-#ifndef HR_GRAPH_VALUE_H
-#define HR_GRAPH_VALUE_H
+#pragma once
 
 #include "graph/node.h"
 #include "graph/table.h"
@@ -59,5 +58,3 @@ hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_des
                         int32_t *node, hr_error *error);
 /* The node as the user could have described it. */
 hr_node_desc hr__node_describe(const hr_node *node);
-
-#endif

@@ -3,8 +3,7 @@
 /* A coded image that was prepared for a decoder on a device. The decoder has two halves: this
  * table on the host, and the kernels of the same name in the CUDA module. What kernels read of a
  * image is the decoder's own record, which the executor only copies. */
-#ifndef HR_IMAGE_CODED_H
-#define HR_IMAGE_CODED_H
+#pragma once
 
 #include "core/core.h"
 
@@ -34,5 +33,3 @@ struct hr_coded {
     int64_t stride, rows;
     size_t scratch, notes;
 };
-
-#endif

@@ -3,8 +3,7 @@
 /* An image program prepared for a device: a flat record with checked sizes, cut into tiles, which
  * the kernels of cuda/image read (nvcc compiles this header, too). The source is a coded image,
  * or a tensor in device memory. */
-#ifndef HR_IMAGE_DEVICE_H
-#define HR_IMAGE_DEVICE_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "image/point.h"
@@ -163,5 +162,4 @@ static inline void hr_device_program_set_source(hr_device_program *p, const void
 
 #ifdef __cplusplus
 }
-#endif
 #endif

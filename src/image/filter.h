@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Prepares the axes of separable filters for taps.h. */
-#ifndef HR_IMAGE_FILTER_H
-#define HR_IMAGE_FILTER_H
+#pragma once
 
 #include "image/program.h"
 #include "image/taps.h"
@@ -18,5 +17,3 @@ void hr__taps_table(const hr_filter_axis *axis, float *table);
 bool hr__taps_are_mean(const hr_filter_axis *axis);
 /* Starts of the first `count` outputs of nearest neighbour with running positions. */
 void hr__taps_running(const hr_taps *t, int32_t count, int32_t *starts);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Where in its output a program writes: strides, and the part that is not fill. The CPU and the
  * device use the same map. */
-#ifndef HR_IMAGE_OUTPUT_MAP_H
-#define HR_IMAGE_OUTPUT_MAP_H
+#pragma once
 
 #include "image/program.h"
 
@@ -18,5 +17,3 @@ typedef struct hr_output_map {
 
 /* HR_STATUS_LIMIT when the output does not fit in memory. */
 hr_status hr__output_map_make(hr_output_map *map, const hr_image_program *p, hr_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A per-pixel step of an image program. Kernels read the same record (nvcc compiles this header,
  * too), with the table in device memory. */
-#ifndef HR_IMAGE_POINT_H
-#define HR_IMAGE_POINT_H
+#pragma once
 
 #include "headrace/headrace.h"
 #include "kernels/kernels.h"
@@ -44,5 +43,3 @@ HR_SHARED const void *hr_point_table(const hr_point_step *step, int64_t frame, i
     int64_t number = step->frames > 0 ? frame - step->first_frame : 0;
     return (const char *)step->table + number * 256 * size;
 }
-
-#endif

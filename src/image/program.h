@@ -9,8 +9,7 @@
  * Every layout is (outer dimensions) x H x W x (inner channels): HWC has no outer dimensions and C
  * inside; FCHW has the outer dimensions F and C and one inner channel; DHWC has the outer dimension
  * D. All images of a sample go through the same program. */
-#ifndef HR_IMAGE_PROGRAM_H
-#define HR_IMAGE_PROGRAM_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -133,5 +132,3 @@ typedef struct hr_filter_taps {
 } hr_filter_taps;
 hr_status hr_filter_make(hr_filter_taps *f, const hr_filter_axis *axis, int64_t n, hr_arena *arena,
                          hr_error *error);
-
-#endif

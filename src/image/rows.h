@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The first half of running a program on the CPU: makes the rows of its window after the resample,
  * one at a time, and reads only the pixels of the source that they need. */
-#ifndef HR_IMAGE_ROWS_H
-#define HR_IMAGE_ROWS_H
+#pragma once
 
 #include "image/program.h"
 #include "image/sums.h"
@@ -90,5 +89,3 @@ hr_status hr__rows_image(hr_rows *r, const void *data, hr_error *error);
 hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error);
 /* Row y of the view, r->elements elements of p->resampled: in `scratch`, or in the source. */
 const void *hr__rows_read(hr_rows *r, int64_t y, void *scratch);
-
-#endif

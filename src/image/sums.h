@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A vertical filter of many taps: each row of the source is added to the outputs that it belongs to
  * when it is read, so that no row is kept. Each output is summed in the order of vfilter_f32. */
-#ifndef HR_IMAGE_SUMS_H
-#define HR_IMAGE_SUMS_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
@@ -35,5 +34,3 @@ void hr__sums_add(hr_sums *s, const float *const *rows, int32_t count);
 /* The sum of the first output in flight, whose rows were all added; it is valid until the next call
  * to hr__sums_add. */
 const float *hr__sums_take(hr_sums *s);
-
-#endif

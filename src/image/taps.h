@@ -3,8 +3,7 @@
 /* A prepared axis of a separable filter (hr__taps_make in filter.c), and the taps of one of its
  * outputs. The CPU makes them for a whole axis at once, a GPU thread for its own output, by the
  * same operations in single precision. */
-#ifndef HR_IMAGE_TAPS_H
-#define HR_IMAGE_TAPS_H
+#pragma once
 
 #include "core/shared.h"
 #include "kernels/kernels.h"
@@ -211,5 +210,3 @@ HR_SHARED int16_t taps_fix_next(hr_taps_fix *f, float weight)
     f->given = upto;
     return (int16_t)coef;
 }
-
-#endif

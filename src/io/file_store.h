@@ -4,8 +4,7 @@
  * written them. Any number of processes may share the folder: files are written aside and renamed,
  * so that others see all of one or nothing, and those that were not used for the longest time are
  * removed beyond the limit. Nothing fails: what cannot be kept is dropped. Any thread. */
-#ifndef HR_IO_FILE_STORE_H
-#define HR_IO_FILE_STORE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -52,5 +51,3 @@ void hr_file_store_put(hr_file_store *store, int folder, const char *key, const 
 
 /* All `size` bytes at `offset`. */
 bool hr_read_all(int fd, void *dst, size_t size, int64_t offset);
-
-#endif

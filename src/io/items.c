@@ -22,8 +22,7 @@ hr_status hr_coded_create(hr_coded_cache **out, int64_t items, size_t limit, hr_
         !hr_size_add(size, sizeof(**out), &size))
         return hr_fail_memory(error, SIZE_MAX);
     hr_coded_cache *coded = hr_calloc(1, size, error);
-    if (!coded)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(coded);
     coded->count = items;
     coded->limit = limit;
     *out = coded;

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Items of a reader that are kept as they were read, up to a limit of bytes. What is kept stays:
  * every epoch reads all items, each in another order, so no item is more useful than another. */
-#ifndef HR_IO_ITEMS_H
-#define HR_IO_ITEMS_H
+#pragma once
 
 #include "io/readahead.h"
 
@@ -31,5 +30,3 @@ const hr_coded_item *hr_coded_get(const hr_coded_cache *coded, int64_t index);
 void hr_coded_put(hr_coded_cache *coded, int64_t index, hr_buffer *buffer,
                   const hr_read_piece *pieces, int32_t count);
 void hr_coded_stats_add(const hr_coded_cache *coded, hr_coded_stats *sum); /* NULL: adds nothing */
-
-#endif

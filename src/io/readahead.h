@@ -5,8 +5,7 @@
  * started when there is something to read, and end when there has been nothing for a while. A
  * worker reads a file itself if no thread has begun to. While all files are in the page cache,
  * reading is only copying, and only as many threads read ahead as there are spare CPUs. */
-#ifndef HR_IO_READAHEAD_H
-#define HR_IO_READAHEAD_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/hash.h"
@@ -53,5 +52,3 @@ hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_arena *arena, hr
 void hr_readahead_drop(hr_readahead *ra, hr_read *read); /* NULL is fine */
 int32_t hr_readahead_count(const hr_read *read);         /* of its spans */
 void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out);
-
-#endif

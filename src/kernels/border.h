@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which element stands for one outside of a row. nvcc compiles this header, too. */
-#ifndef HR_KERNELS_BORDER_H
-#define HR_KERNELS_BORDER_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -35,5 +34,3 @@ HR_SHARED int64_t border_index(int64_t i, int64_t n, hr_border border)
         return at;
     return border == HR_BORDER_REFLECT_1001 ? period - 1 - at : period - at;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* clahe: one pixel between four tiles. */
-#ifndef HR_KERNELS_CLAHE_H
-#define HR_KERNELS_CLAHE_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -18,5 +17,3 @@ HR_SHARED uint8_t clahe_blend(uint32_t quad, float right, float down)
     float v = (a * left + b * right) * up + (c * left + d * right) * down;
     return (uint8_t)(int32_t)((v + magic) - magic);
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* Rows of images behind a Bayer filter. Every second pixel of a row is green. The colour of the
  * others is the row's own colour; the third one, which the rows above and below have, is called
  * the other colour. */
-#ifndef HR_KERNELS_DEBAYER_H
-#define HR_KERNELS_DEBAYER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ typedef struct hr_vng {
     uint8_t *half[2][3];            /* even and odd pixels of the results */
     uint8_t *own, *green, *other;   /* results */
 } hr_vng;
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Eight pixels of one or three interleaved channels, from and to a vector of floats per channel.
  * For the levels that have AVX2. */
-#ifndef HR_KERNELS_EIGHT_H
-#define HR_KERNELS_EIGHT_H
+#pragma once
 
 #include "core/rounding.h"
 #include "kernels/level.h"
@@ -76,5 +75,4 @@ static inline void eight_load_f32(__m256 *v, const float *src)
     v[2] = _mm256_shuffle_ps(bc, z, _MM_SHUFFLE(3, 0, 3, 1));
 }
 
-#endif
 #endif

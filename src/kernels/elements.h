@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Conversion of elements between types. */
-#ifndef HR_KERNELS_ELEMENTS_H
-#define HR_KERNELS_ELEMENTS_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
@@ -22,5 +21,3 @@ static inline void hr_kernels_convert(const hr_kernels *k, void *dst, hr_dtype t
     else
         hr_convert(dst, to, src, from, n);
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* Fourier transforms of HR_FFT_LANES signals at once. Lane by lane the operations and their order
  * depend only on the size, so all CPU levels give the same bytes. A point is a row of the real
  * parts of all lanes and a row of their imaginary parts. */
-#ifndef HR_KERNELS_FFT_H
-#define HR_KERNELS_FFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ typedef enum hr_fft_result {
     HR_FFT_RESULT_MAGNITUDE = 1, /* |X| */
     HR_FFT_RESULT_POWER = 2      /* |X|^2 */
 } hr_fft_result;
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The arithmetic of Fourier transforms. HR_FFT_VALUE is the type of a number: the CPU defines it as
  * a vector of lanes. */
-#ifndef HR_KERNELS_FFT_POINT_H
-#define HR_KERNELS_FFT_POINT_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -102,5 +101,3 @@ HR_SHARED fft_point fft_real_bin(fft_point a, fft_point b, float wr, float wi)
     fft_point bin = {even.re + turned.re, even.im + turned.im};
     return bin;
 }
-
-#endif

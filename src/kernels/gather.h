@@ -3,8 +3,7 @@
 /* Pixels taken from positions in another image or volume, nearest or interpolated, in single
  * precision and in one order of operations on every machine. nvcc compiles this header, too.
  * Axes are x, y, z here; images have two. */
-#ifndef HR_KERNELS_GATHER_H
-#define HR_KERNELS_GATHER_H
+#pragma once
 
 #include "core/shared.h"
 #include "headrace/headrace.h"
@@ -152,5 +151,3 @@ typedef struct hr_gather_row {
     int64_t n;          /* pixels */
     const float *x, *y; /* of an image: the positions, as gather_positions makes them */
 } hr_gather_row;
-
-#endif

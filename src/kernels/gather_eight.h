@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Eight pixels of an image at a time: where they are read, and u8 pixels interpolated, by the
  * operations of linear_pixel in gather.c. For the levels that have AVX2. */
-#ifndef HR_KERNELS_GATHER_EIGHT_H
-#define HR_KERNELS_GATHER_EIGHT_H
+#pragma once
 
 #include "kernels/eight.h"
 #include "kernels/gather.h"
@@ -332,5 +331,4 @@ eight_pixels(__m256 *out, const eight_view *v, const eight_places *p, const int3
     eight_blend(out, v, &q, p, channels, false);
 }
 
-#endif
 #endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* IEEE half floats in plain C, with the results of F16C and of AArch64 bit for bit: rounding to
  * nearest even; NaNs become quiet and keep the upper payload bits. */
-#ifndef HR_KERNELS_HALF_H
-#define HR_KERNELS_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -69,5 +68,4 @@ static inline float half_to_float(uint16_t half)
     return value;
 }
 
-#endif
 #endif

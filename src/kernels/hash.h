@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A keyed hash that distinguishes the contents of files at the speed of memory. Without the key,
  * two contents collide only by chance, with a probability below 2^-60 per pair. */
-#ifndef HR_KERNELS_HASH_H
-#define HR_KERNELS_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ typedef struct hr_hash_key {
 typedef struct hr_hash {
     uint64_t word[2]; /* both below 2^61 - 1 */
 } hr_hash;
-
-#endif

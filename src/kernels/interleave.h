@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Three planes of bytes become pixels. */
-#ifndef HR_KERNELS_INTERLEAVE_H
-#define HR_KERNELS_INTERLEAVE_H
+#pragma once
 
 #include "kernels/level.h"
 
@@ -39,7 +38,5 @@ static inline void hr_store_pixels(uint8_t *dst, __m256i a, __m256i b, __m256i c
     _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(z, x, 0x30));
     _mm256_storeu_si256(out + 2, _mm256_permute2x128_si256(y, z, 0x31));
 }
-
-#endif
 
 #endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What the JPEG kernels and the decoder over them (codecs/jpeg) share: the order of coefficients,
  * the Huffman tables and the state of a scan. */
-#ifndef HR_KERNELS_JPEG_H
-#define HR_KERNELS_JPEG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,5 +144,3 @@ typedef struct hr_jpeg_pass {
         size_t step;   /* elements to the same block of the MCU after it */
     } block[HR_JPEG_BLOCKS_MAX];
 } hr_jpeg_pass;
-
-#endif

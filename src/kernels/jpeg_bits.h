@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Shared by the entropy decoders: reading bits, and where coefficients are stored. */
-#ifndef HR_KERNELS_JPEG_BITS_H
-#define HR_KERNELS_JPEG_BITS_H
+#pragma once
 
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
@@ -103,5 +102,3 @@ INLINE void close_bits(hr_jpeg_scan *s, bits b)
     s->window = b.window;
     s->count = b.count;
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* Loops over pixels and samples, compiled once per CPU level; all levels give the same bytes. A
  * kernel never reads or writes beyond the stated element counts unless its comment says how far
  * (buffers are padded by HR_PAD bytes; a sample in a dense batch is not). */
-#ifndef HR_KERNELS_KERNELS_H
-#define HR_KERNELS_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -319,5 +318,3 @@ typedef struct hr_kernels {
 /* The table of a level: `wanted`, or the best below it that this CPU supports; AUTO means the best.
  * HEADRACE_CPU_LEVEL (base, v3, v4) limits AUTO. Never NULL. */
 const hr_kernels *hr_kernels_get(hr_cpu_level wanted);
-
-#endif

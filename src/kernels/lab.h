@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* CIE L*a*b* of sRGB with 8 bits per channel, with OpenCV's bits: fixed point and tables. */
-#ifndef HR_KERNELS_LAB_H
-#define HR_KERNELS_LAB_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -71,5 +70,3 @@ HR_SHARED void lab_to_rgb(const hr_lab_tables *t, int32_t l, int32_t a, int32_t 
     *green = (uint8_t)t->light[lab_light(x, y, z, -3773, 7684, 185)];
     *blue = (uint8_t)t->light[lab_light(x, y, z, 217, -836, 4715)];
 }
-
-#endif

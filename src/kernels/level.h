@@ -3,8 +3,7 @@
 /* Shared by the files that are compiled once per CPU level. HR_LEVELED(hr__x) is hr__x_base,
  * hr__x_v3 or hr__x_v4, so that all levels can be linked into one library. Only table.c refers to
  * the functions below. */
-#ifndef HR_KERNELS_LEVEL_H
-#define HR_KERNELS_LEVEL_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -184,5 +183,3 @@ void HR_LEVELED(hr__yuv_rgb_wide)(uint8_t *dst, const void *y, const int32_t *u,
                                   size_t n, const struct hr_yuv_colors *c);
 
 extern const hr_kernels hr__kernels_base, hr__kernels_v3, hr__kernels_v4;
-
-#endif

@@ -4,8 +4,7 @@
  * blocks of draws make: draw `lane` of block i belongs to element 256 * lane + i of its tile, so
  * that vectors on a CPU and neighbouring threads on a GPU work on neighbouring elements. nvcc
  * compiles this header, too. */
-#ifndef HR_KERNELS_NOISE_H
-#define HR_KERNELS_NOISE_H
+#pragma once
 
 #include "core/bits.h"
 #include "core/shared.h"
@@ -66,5 +65,3 @@ HR_SHARED float noise_added(float value, float noise, float mean, float stddev)
 {
     return value + (mean + stddev * noise);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Pixels at given positions in an image: nearest, linear or cubic, with any border, in single
  * precision and in one order of operations on every machine. nvcc compiles this header, too. */
-#ifndef HR_KERNELS_REMAP_H
-#define HR_KERNELS_REMAP_H
+#pragma once
 
 #include "core/shared.h"
 #include "headrace/headrace.h"
@@ -161,5 +160,3 @@ HR_SHARED void remap_perspective(const float *m, float x, float y, float *at_x, 
     *at_x = (m[0] * x + (m[1] * y + m[2])) / w;
     *at_y = (m[3] * x + (m[4] * y + m[5])) / w;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * the same place between two points, so the table is stored by phases: the weights of an output
  * are a mean of two rows. Positions are exact at the beginning of HR_SINC_BLOCK outputs and added
  * up in single precision from there on, as in DALI. The CPU and the GPU share this. */
-#ifndef HR_KERNELS_SINC_H
-#define HR_KERNELS_SINC_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -56,5 +55,3 @@ HR_SHARED float hr_sinc_sum(const float s[HR_SINC_LANES])
 {
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
-
-#endif

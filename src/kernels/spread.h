@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Vectors of interleaved u8 pixels: each channel of SPREAD_STEP pixels as a vector of floats.
  * Exactly these pixels are read. HR_SPREAD is defined for the levels that have such vectors. */
-#ifndef HR_KERNELS_SPREAD_H
-#define HR_KERNELS_SPREAD_H
+#pragma once
 
 #include "kernels/level.h"
 #include "kernels/sse2.h"
@@ -169,5 +168,4 @@ static inline hr_floats_vector channel_floats(const spreader *s, hr_pixels_vecto
     return _mm_cvtepi32_ps(_mm_and_si128(low, _mm_set1_epi32(255)));
 }
 
-#endif
 #endif

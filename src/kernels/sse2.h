@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The operations of SSE2 that the base level uses. On AArch64 they are made of NEON, with the same
  * results. HR_SSE2 is defined where they exist. The names are Intel's. */
-#ifndef HR_KERNELS_SSE2_H
-#define HR_KERNELS_SSE2_H
+#pragma once
 
 #if defined(__SSE2__)
 
@@ -180,5 +179,4 @@ static inline int hr_bytes_zero(__m128i v)
     return vmaxvq_u32(vreinterpretq_u32_s32(v)) == 0;
 }
 
-#endif
 #endif

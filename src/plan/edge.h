@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Internal to plan/: the edges between nodes, after equal nodes were merged. */
-#ifndef HR_PLAN_EDGE_H
-#define HR_PLAN_EDGE_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -10,5 +9,3 @@
  * i-th edge after merging. */
 int32_t hr__plan_edge_count(const hr_node *node);
 hr_edge hr__plan_edge(const hr_plan *plan, const hr_node *node, int32_t i);
-
-#endif

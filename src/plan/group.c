@@ -182,8 +182,7 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
     plan->stages = plan->steps ? hr_calloc(2 * n, sizeof(*plan->stages), error) : NULL;
     plan->sources = plan->stages ? hr_calloc(n, sizeof(*plan->sources), error) : NULL;
     plan->inferred = plan->sources ? hr_calloc(n, sizeof(*plan->inferred), error) : NULL;
-    if (!plan->inferred)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(plan->inferred);
     for (int32_t i = 0; i < plan->graph->count; i++) {
         p->step_of[i] = plan->inferred[i] = -1;
         planned += plan->replaced[i] == i;

@@ -96,8 +96,7 @@ hr_status hr__plan_merge(hr__planning *p, hr_error *error)
     const hr_graph *graph = plan->graph;
     int32_t last[BUCKETS];
     int32_t *before = hr_calloc((size_t)graph->count + 1, sizeof(*before), error);
-    if (!before)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(before);
     for (int32_t i = 0; i < BUCKETS; i++)
         last[i] = -1;
     for (int32_t i = 0; i < graph->count; i++) {

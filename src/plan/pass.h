@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Internal to plan/: the passes in the order in which hr_plan_make runs them. Arrays have one
  * element per graph node. */
-#ifndef HR_PLAN_PASS_H
-#define HR_PLAN_PASS_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -26,5 +25,3 @@ void hr__plan_fuse(hr__planning *p);
 hr_status hr__plan_group(hr__planning *p, hr_error *error);
 /* Fills values, value_of, outputs. */
 hr_status hr__plan_values(hr__planning *p, hr_error *error);
-
-#endif

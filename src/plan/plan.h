@@ -4,8 +4,7 @@
  * programs. Pure functions on data: prune, merge (equal nodes), fuse, group, values. This folder
  * runs nothing, has no threads and reads no files; a graph is only read, and a plan that is made
  * never changes. What a pass may write is in pass.h. */
-#ifndef HR_PLAN_PLAN_H
-#define HR_PLAN_PLAN_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -73,5 +72,3 @@ void hr_plan_destroy(hr_plan *plan);
 /* Value of an edge after merging; -1 when it is not planned. */
 int32_t hr_plan_value_find(const hr_plan *plan, hr_edge edge);
 void hr_plan_describe(const hr_plan *plan, hr_text *text);
-
-#endif

@@ -62,8 +62,7 @@ static const hr_source_def file_source = {
 };
 
 const hr_op_def hr_op_readers_file = {
-    HR_OP_ABI,
-    .name = "readers.file",
+    HR_OP("readers.file"),
     .doc = "Reads files whole. Output 0: the bytes, UINT8 of shape (size,); output 1: the label, "
            "INT32 of shape (1,). A file that cannot be read fails its sample only (see on_error).",
     .aliases = HR_NAMES("file_reader"),

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Moves whole files of items, or groups of rows, whose items stay together: shuffle_after_epoch of
  * containers, and random_shuffle of items that are read in groups. */
-#ifndef HR_READERS_FILE_ORDER_H
-#define HR_READERS_FILE_ORDER_H
+#pragma once
 
 #include "core/core.h"
 
@@ -19,5 +18,3 @@ uint64_t hr_file_order_key(uint64_t seed, int64_t epoch);
  * Of a file that is only partly in this range, that part moves. Any thread. */
 int64_t hr_file_order_item(hr_file_order *order, uint64_t key, int64_t start, int64_t size,
                            int64_t i);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Readers whose items are files: the arguments that name them, and the functions of their source.
  */
-#ifndef HR_READERS_FILES_H
-#define HR_READERS_FILES_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "readers/list.h"
@@ -54,5 +53,3 @@ int64_t hr_files_count(const void *state);
 const char *hr_files_name(const void *state, int64_t index, char *room, size_t size);
 hr_status hr_files_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
                           hr_error *error);
-
-#endif

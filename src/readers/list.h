@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A compact list of file names with labels: one block of text, and one offset and one label per
  * file (12 bytes in addition to its name). */
-#ifndef HR_READERS_LIST_H
-#define HR_READERS_LIST_H
+#pragma once
 
 #include "core/core.h"
 
@@ -36,5 +35,3 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
 hr_status hr_file_list_load(hr_file_list *list, const char *path, bool labelled, hr_error *error);
 /* The folder of a list file, which its relative paths start from; NULL: the working folder. */
 hr_status hr_list_folder(const char *path, char **out, hr_error *error);
-
-#endif

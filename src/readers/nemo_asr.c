@@ -295,8 +295,7 @@ static const hr_source_def nemo_source = {
 };
 
 const hr_op_def hr_op_readers_nemo_asr = {
-    HR_OP_ABI,
-    .name = "readers.nemo_asr",
+    HR_OP("readers.nemo_asr"),
     .doc = "Reads the utterances of NVIDIA NeMo's manifests for speech recognition, and decodes "
            "them as decoders.audio does. The outputs are the audio, of shape (frames), or (frames, "
            "channels) without `downmix`, and what `read_sample_rate`, `read_text` and `read_idxs` "

@@ -317,8 +317,7 @@ static const hr_source_def numpy_source = {
 };
 
 const hr_op_def hr_op_readers_numpy = {
-    HR_OP_ABI,
-    .name = "readers.numpy",
+    HR_OP("readers.numpy"),
     .doc = "Reads arrays that numpy.save wrote, whole or a window of each. Arrays in Fortran order "
            "or in the opposite byte order become ordinary tensors. On a GPU, arrays are read on "
            "the CPU and copied.",

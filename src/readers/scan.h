@@ -3,8 +3,7 @@
 /* Finds the items of large files when a pipeline is built: the members of archives, the records of
  * TFRecord files. Several files are scanned at once, and what was found is kept for the next time
  * (scan_cache.h). */
-#ifndef HR_READERS_SCAN_H
-#define HR_READERS_SCAN_H
+#pragma once
 
 #include "core/core.h"
 
@@ -52,5 +51,3 @@ void hr_scan_window_fini(hr_scan_window *w);
 /* The compression that the first bytes of the file are those of ("gzip"), or NULL. For messages
  * about a file that is not what it should be; what was in the window is gone. */
 const char *hr_scan_compression(hr_scan_window *w);
-
-#endif

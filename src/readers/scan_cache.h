@@ -4,8 +4,7 @@
  * HEADRACE_SCAN_CACHE names, or in ~/.cache/headrace/scans. A result is used only for the version
  * of the file that it was made from. There is a limit of bytes (io/file_store.h). Nothing here
  * fails: without a usable folder, files are scanned every time. */
-#ifndef HR_READERS_SCAN_CACHE_H
-#define HR_READERS_SCAN_CACHE_H
+#pragma once
 
 #include "readers/scan.h"
 
@@ -22,5 +21,3 @@ void hr_scan_cache_close(int folder);
 /* The result may contain anything: the caller checks it. */
 bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out);
 void hr_scan_cache_store(int folder, const hr_scan_source *source, const hr_scan *scan);
-
-#endif

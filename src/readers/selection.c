@@ -37,8 +37,7 @@ static hr_status take_weights(hr_selection *s, const hr_json *weights, hr_error 
         return hr_fail(error, HR_STATUS_ERROR, "there are %d weights for %lld items",
                        weights->count, (long long)s->items);
     s->sums = hr_calloc((size_t)s->items, sizeof(*s->sums), error);
-    if (!s->sums)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->sums);
     for (int32_t i = 0; i < weights->count; i++)
         s->sums[i] = weights->items[i].f;
     return sum_up(s, error);
@@ -107,8 +106,7 @@ static hr_status balance(hr_selection *s, const hr_source_def *def, const void *
                        "read, which this reader does not have; pass {\"weights\": [...]} instead");
     s->sums = hr_calloc((size_t)s->items, sizeof(*s->sums), error);
     int64_t *sorted = s->sums ? hr_calloc((size_t)s->items, sizeof(*sorted), error) : NULL;
-    if (!sorted)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(sorted);
     for (int64_t i = 0; i < s->items; i++)
         sorted[i] = def->label(state, i);
     qsort(sorted, (size_t)s->items, sizeof(*sorted), compare_labels);
@@ -122,8 +120,7 @@ static hr_status balance(hr_selection *s, const hr_source_def *def, const void *
 static hr_status take_order(hr_selection *s, const hr_json *order, hr_error *error)
 {
     s->order = hr_calloc((size_t)order->count, sizeof(*s->order), error);
-    if (!s->order)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s->order);
     for (int32_t i = 0; i < order->count; i++) {
         const hr_json *v = &order->items[i];
         if (!v->is_integer || v->i < 0 || v->i >= s->items)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which items an epoch consists of: all of them once, or what the argument `sampler` asks for. */
-#ifndef HR_READERS_SELECTION_H
-#define HR_READERS_SELECTION_H
+#pragma once
 
 #include "readers/file_order.h"
 
@@ -28,5 +27,3 @@ static inline bool hr_selection_repeats(const hr_selection *s)
     return s->order || s->sums;
 }
 int64_t hr_selection_item(const hr_selection *s, int64_t epoch, int64_t entry);
-
-#endif

@@ -201,8 +201,7 @@ static const hr_source_def sequence_source = {
 };
 
 const hr_op_def hr_op_readers_sequence = {
-    HR_OP_ABI,
-    .name = "readers.sequence",
+    HR_OP("readers.sequence"),
     .doc = "Reads sequences of images. The images in each sub-folder of `file_root` are frames "
            "that follow one another; a sequence has the frames of one sub-folder. The output is "
            "UINT8 of layout FHWC. Frames are decoded as by decoders.image.",

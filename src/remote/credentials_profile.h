@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Profiles of AWS: ~/.aws/config and ~/.aws/credentials, or the files that AWS_CONFIG_FILE and
  * AWS_SHARED_CREDENTIALS_FILE name. */
-#ifndef HR_REMOTE_CREDENTIALS_PROFILE_H
-#define HR_REMOTE_CREDENTIALS_PROFILE_H
+#pragma once
 
 #include "remote/credentials.h"
 
@@ -36,5 +35,3 @@ const char *hr_env(const char *name); /* "" if it is not set */
  * read); "": none. `variable`: that of the service, which counts before AWS_ENDPOINT_URL. */
 const char *hr_chosen_endpoint(const char *variable, const char *profile);
 const char *hr_chosen_region(const char *profile);
-
-#endif

@@ -3,8 +3,7 @@
 /* A folder that keeps what was read from remote storage: one file per range. HEADRACE_NET_CACHE
  * names it; without the variable there is none. Objects are assumed not to change. Any number of
  * processes may share the folder, up to a limit of bytes (io/file_store.h). */
-#ifndef HR_REMOTE_DISK_CACHE_H
-#define HR_REMOTE_DISK_CACHE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -29,5 +28,3 @@ typedef struct hr_disk_range {
 bool hr_disk_cache_load(const hr_disk_range *range, void *dst, size_t *got, hr_disk_about *about);
 void hr_disk_cache_store(const hr_disk_range *range, const void *data, size_t got,
                          const hr_disk_about *about);
-
-#endif

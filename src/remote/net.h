@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* HTTP requests that are repeated if another attempt may succeed. */
-#ifndef HR_REMOTE_NET_H
-#define HR_REMOTE_NET_H
+#pragma once
 
 #include "core/core.h"
 #include "remote/net_module.h"
@@ -60,5 +59,3 @@ bool hr_net_again(const hr_net_call *call); /* whether that end may be better ne
 
 /* The version of libcurl; NULL and the error if requests cannot be sent. */
 const char *hr_net_version(hr_error *error);
-
-#endif

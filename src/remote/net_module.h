@@ -4,8 +4,7 @@
  * function, hr_net_module. Schemes, signatures, attempts and limits are the core's part. The module
  * links none of our libraries, and opens libcurl itself. One thread per process serves all
  * requests; the functions may be called from any thread. */
-#ifndef HR_REMOTE_NET_MODULE_H
-#define HR_REMOTE_NET_MODULE_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -71,5 +70,3 @@ typedef struct hr_net_module_def {
 
 typedef const hr_net_module_def *(*hr_net_module_fn)(void);
 HR_API const hr_net_module_def *hr_net_module(void);
-
-#endif

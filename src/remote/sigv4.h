@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Signatures of requests to S3 and STS: AWS Signature Version 4. libcurl can sign, too, but not all
  * of its versions sign queries and session tokens as S3 expects. */
-#ifndef HR_REMOTE_SIGV4_H
-#define HR_REMOTE_SIGV4_H
+#pragma once
 
 #include <time.h>
 
@@ -30,5 +29,3 @@ typedef struct hr_sigv4 {
 void hr_sigv4_sign(const hr_sigv4 *s, char date[17], char authorization[HR_SIGV4_SIZE]);
 /* Adds all headers of the signature to a request; sets keys and time in `s`. */
 hr_status hr_sigv4_add(hr_net_call *call, const hr_credentials *c, hr_sigv4 *s, hr_error *error);
-
-#endif

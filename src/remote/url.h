@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Parts of the URLs of services that requests are signed for. */
-#ifndef HR_REMOTE_URL_H
-#define HR_REMOTE_URL_H
+#pragma once
 
 #include "core/core.h"
 
@@ -17,5 +16,3 @@ hr_status hr_url_host(const char *url, char host[512], const char **path, hr_err
 hr_status hr_url_base(char *base, size_t size, const char *endpoint, hr_error *error);
 /* Whether the text can be the name of a region. */
 bool hr_region_good(const char *text);
-
-#endif

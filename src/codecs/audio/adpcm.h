@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* ADPCM with 4 bits per sample, in blocks that do not depend on each other. */
-#ifndef HR_CODECS_AUDIO_ADPCM_H
-#define HR_CODECS_AUDIO_ADPCM_H
+#pragma once
 
 #include "codecs/audio/audio.h"
 
@@ -15,5 +14,3 @@ int64_t hr_adpcm_block_frames(hr_audio_code code, int32_t channels, size_t bytes
  * scratch memory comes from the arena. */
 hr_status hr_adpcm_decode(const hr_audio *audio, const uint8_t *src, int64_t first, int64_t count,
                           int16_t *dst, hr_arena *arena, hr_error *error);
-
-#endif

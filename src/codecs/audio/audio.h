@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Sound files whose samples are stored as numbers, or as ADPCM: WAV, AIFF, AU and others. A frame
  * has one sample of every channel. */
-#ifndef HR_CODECS_AUDIO_AUDIO_H
-#define HR_CODECS_AUDIO_AUDIO_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/kernels.h"
@@ -56,5 +55,3 @@ void hr_audio_read(const hr_audio *audio, const hr_kernels *kernels, const uint8
 void hr_audio_downmix(const float *src, size_t frames, int32_t channels, float *dst);
 /* Scales samples from -1 .. 1 to the range of INT16 or INT32, or copies them. */
 void hr_audio_scale(const float *src, size_t count, hr_dtype dtype, void *dst);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What the parsers of sound files share: numbers, and checks of what a header says. */
-#ifndef HR_CODECS_AUDIO_PARSE_H
-#define HR_CODECS_AUDIO_PARSE_H
+#pragma once
 
 #include "codecs/audio/audio.h"
 
@@ -53,5 +52,3 @@ extern const hr_audio_opener
     hr__audio_headers[]; /* of formats without chunks; the last has no name */
 /* The name of a format that is recognised but not supported, or NULL. */
 const char *hr__audio_refused(const uint8_t *bytes, size_t size);
-
-#endif

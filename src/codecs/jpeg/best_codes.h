@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Huffman tables for encoding, made by the method of annex K.2 of the standard, on the CPU and the
  * GPU. */
-#ifndef HR_CODECS_JPEG_BEST_CODES_H
-#define HR_CODECS_JPEG_BEST_CODES_H
+#pragma once
 
 #include "core/shared.h"
 #include "kernels/jpeg.h"
@@ -120,5 +119,3 @@ HR_SHARED void hr_jpeg_best_codes(uint8_t definition[HR_JPEG_DEFINITION_BYTES],
             if (f->depth[i] == depth && f->symbol[i] != HR_JPEG_RESERVED)
                 *next++ = (uint8_t)f->symbol[i];
 }
-
-#endif

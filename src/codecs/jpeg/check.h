@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What a JPEG file is refused for before memory is taken for its image. */
-#ifndef HR_CODECS_JPEG_CHECK_H
-#define HR_CODECS_JPEG_CHECK_H
+#pragma once
 
 #include "core/core.h"
 
@@ -11,5 +10,3 @@
  * that the entropy-coded data can hold at most; it is exact only where that is less than the
  * image has by more than HR_IMAGE_SLACK. */
 hr_status hr_jpeg_check(const uint8_t *bytes, size_t size, int64_t *pixels, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The second bytes of JPEG markers. */
-#ifndef HR_CODECS_JPEG_CODES_H
-#define HR_CODECS_JPEG_CODES_H
+#pragma once
 
 enum {
     MARKER_TEM = 0x01,
@@ -28,5 +27,3 @@ enum {
     MARKER_APP15 = 0xEF,
     MARKER_COM = 0xFE
 };
-
-#endif

@@ -3,8 +3,7 @@
 /* Our own JPEG decoder: 8-bit Huffman files of one or three components, sequential in one scan or
  * progressive, the usual samplings, undamaged. Its bytes are libjpeg-turbo's (accurate integer DCT,
  * fancy upsampling). */
-#ifndef HR_CODECS_JPEG_DECODER_H
-#define HR_CODECS_JPEG_DECODER_H
+#pragma once
 
 #include "codecs/codec.h"
 #include "codecs/jpeg/index.h"
@@ -25,5 +24,3 @@ hr_status hr_jpeg_read(hr_jpeg_reader *reader, void *dst, size_t stride, int32_t
 hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_codec_request *request, hr_jpeg_index *index, hr_op_call *c,
                          hr_error *error);
-
-#endif

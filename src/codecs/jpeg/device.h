@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A JPEG file prepared for a device: headers parsed, the scan cut into segments. The kernels of
  * cuda/jpeg read these records, so nvcc compiles this header, too. */
-#ifndef HR_CODECS_JPEG_DEVICE_H
-#define HR_CODECS_JPEG_DEVICE_H
+#pragma once
 
 #include "codecs/steps.h"
 #include "headrace/operator.h"
@@ -140,5 +139,4 @@ void hr_jpeg_device_keep(const hr_jpeg_device_record *record, const hr_jpeg_devi
 
 #ifdef __cplusplus
 }
-#endif
 #endif

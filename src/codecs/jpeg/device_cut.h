@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Cutting scans into segments for a device. */
-#ifndef HR_CODECS_JPEG_DEVICE_CUT_H
-#define HR_CODECS_JPEG_DEVICE_CUT_H
+#pragma once
 
 #include "codecs/jpeg/device.h"
 #include "codecs/jpeg/index.h"
@@ -31,5 +30,3 @@ const uint8_t *hr__jpeg_cut_marker(const uint8_t *at, const uint8_t *end, int *m
  * hr_jpeg_device_prepare. */
 hr_status hr__jpeg_cut_passes(hr_jpeg_cutter *s, hr_jpeg_markers *m, const hr_jpeg_index *index,
                               hr_staging *staging, hr_staged *segments, hr_error *error);
-
-#endif

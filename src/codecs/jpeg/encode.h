@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Encodes images as baseline JPEG files (JFIF). The bytes are those of libjpeg-turbo with the
  * accurate integer DCT. */
-#ifndef HR_CODECS_JPEG_ENCODE_H
-#define HR_CODECS_JPEG_ENCODE_H
+#pragma once
 
 #include "codecs/jpeg/encode_header.h"
 #include "core/core.h"
@@ -47,5 +46,3 @@ hr_status hr_jpeg_encode(const hr_jpeg_pixels *image, const hr_jpeg_encoding *ho
                          hr_error *error);
 /* Writes encoded->size bytes. */
 void hr_jpeg_encoded_write(uint8_t *dst, const hr_jpeg_encoded *encoded);
-
-#endif

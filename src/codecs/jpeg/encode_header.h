@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The marker segments that an encoder writes before the scan. */
-#ifndef HR_CODECS_JPEG_ENCODE_HEADER_H
-#define HR_CODECS_JPEG_ENCODE_HEADER_H
+#pragma once
 
 #include "codecs/jpeg/encode_codes.h"
 
@@ -24,5 +23,3 @@ enum { HR_JPEG_HEADER_MAX = 2 * 69 + 4 * (5 + HR_JPEG_DEFINITION_BYTES) + 128 };
 
 /* From SOI to SOS; returns the size, at most HR_JPEG_HEADER_MAX. */
 size_t hr_jpeg_header_write(uint8_t *dst, const hr_jpeg_header *h);
-
-#endif

@@ -15,8 +15,7 @@ hr_status hr_jpeg_index_make(hr_jpeg_index *index, size_t size, hr_arena *arena,
     size_t capacity = HR_MIN(size, (size_t)UINT32_MAX / 8) / (HR_JPEG_MARK_BYTES - 8) + 2;
     *index = (hr_jpeg_index){.count = 1, .known = 1, .capacity = (int32_t)capacity};
     index->entry = hr_arena_alloc(arena, capacity * sizeof *index->entry, error);
-    if (!index->entry)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(index->entry);
     index->entry[0] = (hr_jpeg_entry){0};
     return HR_STATUS_OK;
 }

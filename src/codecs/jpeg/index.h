@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The index of a JPEG scan: entries where decoding can begin, about every 4,096 bits. Plain data
  * for any decoder on any device; see docs/jpeg-index.md. */
-#ifndef HR_CODECS_JPEG_INDEX_H
-#define HR_CODECS_JPEG_INDEX_H
+#pragma once
 
 #include "core/core.h"
 
@@ -38,5 +37,3 @@ void hr_jpeg_index_check(hr_jpeg_index *index, size_t size, int32_t mcus);
  * does not fit. */
 size_t hr_jpeg_index_pack(const hr_jpeg_index *index, uint8_t *packed);
 void hr_jpeg_index_unpack(hr_jpeg_index *index, const uint8_t *packed, size_t size);
-
-#endif

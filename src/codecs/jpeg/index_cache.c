@@ -152,8 +152,7 @@ hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_e
 {
     uint32_t seed[4] = {0};
     hr_cache *cache = hr_calloc(1, sizeof(*cache), error);
-    if (!cache)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(cache);
     cache->limit = limit;
     cache->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     for (int i = 0; i < PARTS; i++)

@@ -4,8 +4,7 @@
  * in memory, up to a limit, or in a folder that processes share. A longer value replaces a shorter
  * one; nothing is evicted. Values that are whole files are kept in a folder only, and counted
  * separately. */
-#ifndef HR_CODECS_JPEG_INDEX_CACHE_H
-#define HR_CODECS_JPEG_INDEX_CACHE_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/hash.h"
@@ -42,5 +41,3 @@ bool hr_cache_get_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, con
                        size_t *size);
 void hr_cache_put_file(hr_cache *cache, const hr_hash *key, const void *value, size_t size);
 void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out);
-
-#endif

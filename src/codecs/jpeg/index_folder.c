@@ -504,8 +504,7 @@ hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, hr_cache
                                void *context, hr_error *error)
 {
     hr_cache_folder *f = hr_calloc(1, sizeof(*f), error);
-    if (!f)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(f);
     f->dir = f->own = f->own_fd = f->own_keys = -1;
     pthread_mutex_init(&f->lock, NULL);
     for (int32_t i = 0; i < FILES; i++)

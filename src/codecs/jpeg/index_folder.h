@@ -3,8 +3,7 @@
 /* The files of a cache. Every writer appends to a locked file of its own, and all processes read
  * all files. So no process waits for another, and a crash leaves incomplete data only at the end of
  * a file. */
-#ifndef HR_CODECS_JPEG_INDEX_FOLDER_H
-#define HR_CODECS_JPEG_INDEX_FOLDER_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/hash.h"
@@ -43,5 +42,3 @@ bool hr_cache_folder_append(hr_cache_folder *folder, const hr_hash *key, const v
 int32_t hr_cache_folder_ignored(const hr_cache_folder *folder);
 /* Expands 16 random bytes to a key. */
 void hr_cache_expand_key(hr_hash_key *key, const uint32_t seed[4]);
-
-#endif

@@ -145,8 +145,7 @@ hr_status hr_jpeg_input_open(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_
     if (!hr_size_add(size, HR_JPEG_INPUT_PAD, &room))
         return hr_fail_memory(error, SIZE_MAX);
     in->piece = hr_arena_alloc(arena, room, error);
-    if (!in->piece)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(in->piece);
     if (in->index->count >= in->index->capacity)
         return HR_STATUS_OK;
     size_t marks = size / HR_JPEG_MARK_BYTES + 4; /* and those in the padding */

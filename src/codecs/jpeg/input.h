@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The entropy-coded data of a scan: unstuffed piece by piece, split at restart markers, entered at
  * any entry of an index. */
-#ifndef HR_CODECS_JPEG_INPUT_H
-#define HR_CODECS_JPEG_INPUT_H
+#pragma once
 
 #include "codecs/jpeg/index.h"
 #include "core/core.h"
@@ -53,5 +52,3 @@ void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan);
 const uint8_t *hr_jpeg_input_end(const hr_jpeg_input *in, const hr_jpeg_scan *scan);
 /* Whether everything that was decoded came from the file. */
 bool hr_jpeg_input_whole(const hr_jpeg_input *in, const hr_jpeg_scan *scan);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Lossless JPEG (SOF3): differences from a prediction, Huffman-coded, of 2 to 16 bits per sample.
  * libjpeg-turbo reads these files only from version 3 on. */
-#ifndef HR_CODECS_JPEG_LOSSLESS_H
-#define HR_CODECS_JPEG_LOSSLESS_H
+#pragma once
 
 #include "codecs/codec.h"
 
@@ -11,5 +10,3 @@
 hr_status hr_jpeg_lossless_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                                   const hr_codec_request *request, hr_arena *arena,
                                   hr_error *error);
-
-#endif

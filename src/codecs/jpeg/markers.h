@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The marker segments before a JPEG scan, as far as our own decoder supports them. */
-#ifndef HR_CODECS_JPEG_MARKERS_H
-#define HR_CODECS_JPEG_MARKERS_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/jpeg.h"
@@ -75,5 +74,3 @@ bool hr_jpeg_huffman_build_pass(hr_jpeg_huffman *t, const uint8_t *definition);
 
 /* 64 quantisers in the order of HR_JPEG_POSITION. */
 void hr_jpeg_quant_build(int16_t quant[64], const uint8_t *definition, bool wide);
-
-#endif

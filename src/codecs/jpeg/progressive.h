@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The coefficients of a progressive JPEG file, one row of MCUs at a time. */
-#ifndef HR_CODECS_JPEG_PROGRESSIVE_H
-#define HR_CODECS_JPEG_PROGRESSIVE_H
+#pragma once
 
 #include "codecs/jpeg/markers.h"
 #include "kernels/kernels.h"
@@ -45,5 +44,3 @@ bool hr_jpeg_progressive_read(hr_jpeg_progressive *p, int32_t row);
 /* Of the last MCU row that was decoded. */
 const hr_jpeg_component_coefs *hr_jpeg_progressive_coefs(const hr_jpeg_progressive *p,
                                                          int32_t component);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The tables of quantisers that a quality stands for. */
-#ifndef HR_CODECS_JPEG_QUALITY_H
-#define HR_CODECS_JPEG_QUALITY_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/jpeg.h"
@@ -37,5 +36,3 @@ static inline void hr_jpeg_quantiser_make(hr_jpeg_quantiser *q, const uint8_t ta
         hr_jpeg_quantiser_of(table[i], &q->half[at], &q->factor[at], &q->scale[at]);
     }
 }
-
-#endif

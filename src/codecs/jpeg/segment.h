@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A tolerant walk over the marker segments of a JPEG file, as libjpeg makes it: bytes between
  * segments that are not a marker are skipped. */
-#ifndef HR_CODECS_JPEG_SEGMENT_H
-#define HR_CODECS_JPEG_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ hr_jpeg_segment hr_jpeg_segment_next(const uint8_t *bytes, size_t size, size_t *
 size_t hr_jpeg_segment_scan_end(const uint8_t *bytes, size_t size, size_t at);
 /* Whether the marker begins a frame (SOFn). */
 bool hr_jpeg_segment_is_frame(int marker);
-
-#endif

@@ -3,8 +3,7 @@
 /* Progressive JPEG files as baseline files: the same coefficients in one scan, which has an index,
  * of which windows can be decoded, and which a GPU decodes. Caches keep them (`headrace index
  * --transcode`). */
-#ifndef HR_CODECS_JPEG_TRANSCODE_H
-#define HR_CODECS_JPEG_TRANSCODE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -22,5 +21,3 @@ bool hr_jpeg_transcode(hr_jpeg_file file, hr_op_call *c, hr_jpeg_file *out);
  * size, samplings, colours and quantisers, and sequential. The EXIF orientation is not compared;
  * that of `file` counts. */
 bool hr_jpeg_stands_for(hr_jpeg_file other, hr_jpeg_file file);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A JPEG 2000 file: a codestream, alone or in the boxes of the JP2 format, which say what its
  * components mean. */
-#ifndef HR_CODECS_JPEG2000_BOXES_H
-#define HR_CODECS_JPEG2000_BOXES_H
+#pragma once
 
 #include "codecs/jpeg2000/codestream.h"
 
@@ -31,5 +30,3 @@ bool hr_jpeg2000_match(const uint8_t *bytes, size_t size);
 hr_status hr_jpeg2000_read(const uint8_t *bytes, size_t size, hr_jpeg2000 *file, hr_error *error);
 /* An element of the palette. */
 uint32_t hr_jpeg2000_colour(const hr_jpeg2000 *file, uint32_t entry, uint32_t column);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The headers of a JPEG 2000 codestream: the size of the image and its components, and what it
  * takes to decode them. Names are those of ITU-T T.800. */
-#ifndef HR_CODECS_JPEG2000_CODESTREAM_H
-#define HR_CODECS_JPEG2000_CODESTREAM_H
+#pragma once
 
 #include "codecs/jpeg2000/module.h"
 
@@ -44,5 +43,3 @@ static inline uint32_t hr_jpeg2000_sample(uint32_t at, uint32_t step)
 {
     return at / step + (at % step != 0);
 }
-
-#endif

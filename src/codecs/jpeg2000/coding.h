@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* How all tiles of a usual JPEG 2000 codestream are coded: its main header, as far as our own
  * decoder supports it. Names are those of ITU-T T.800. */
-#ifndef HR_CODECS_JPEG2000_CODING_H
-#define HR_CODECS_JPEG2000_CODING_H
+#pragma once
 
 #include "codecs/jpeg2000/codestream.h"
 
@@ -40,5 +39,3 @@ bool hr_jpeg2000_read_coding(const uint8_t *bytes, size_t size, hr_jpeg2000_codi
                              size_t *at);
 /* The end of the segments in a tile-part's header, where SOD is; 0 if one changes the coding. */
 size_t hr_jpeg2000_skip_header(const uint8_t *bytes, size_t size, size_t at);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A JPEG 2000 file prepared for a device: its code-blocks, with their bytes. The kernels of
  * cuda/jpeg2000 read these records, so nvcc compiles this header, too. */
-#ifndef HR_CODECS_JPEG2000_DEVICE_H
-#define HR_CODECS_JPEG2000_DEVICE_H
+#pragma once
 
 #include "codecs/steps.h"
 #include "core/shared.h"
@@ -82,5 +81,4 @@ hr_status hr_jpeg2000_device_prepare(const struct hr_jpeg2000 *file,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

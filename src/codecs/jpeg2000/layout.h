@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The parts of a tile: components, resolutions, bands, precincts, code-blocks. Coordinates are, as
  * in T.800, on the grid of the component, resolution or band. */
-#ifndef HR_CODECS_JPEG2000_LAYOUT_H
-#define HR_CODECS_JPEG2000_LAYOUT_H
+#pragma once
 
 #include "codecs/jpeg2000/coding.h"
 
@@ -85,5 +84,3 @@ static inline bool hr_jpeg2000_is_empty(const hr_jpeg2000_area *a)
 {
     return a->x0 >= a->x1 || a->y0 >= a->y1;
 }
-
-#endif

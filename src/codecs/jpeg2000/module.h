@@ -3,8 +3,7 @@
 /* The interface of libheadrace_jpeg2000.so, which contains or needs OpenJPEG: one exported
  * function, hr_jpeg2000_module. It decodes codestreams; boxes, limits and colours are the core's
  * part. The module links none of our libraries. Its functions may be called from any thread. */
-#ifndef HR_CODECS_JPEG2000_MODULE_H
-#define HR_CODECS_JPEG2000_MODULE_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -41,5 +40,3 @@ HR_API const hr_jpeg2000_module_def *hr_jpeg2000_module(void);
 
 /* Opens the module; fails with what to install if it is not there. */
 hr_status hr_jpeg2000_open_module(const hr_jpeg2000_module_def **out, hr_error *error);
-
-#endif

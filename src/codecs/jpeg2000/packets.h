@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Tier 2: the packets of a tile, which say what bytes of it belong to which code-block. */
-#ifndef HR_CODECS_JPEG2000_PACKETS_H
-#define HR_CODECS_JPEG2000_PACKETS_H
+#pragma once
 
 #include "codecs/jpeg2000/layout.h"
 
@@ -12,5 +11,3 @@
 hr_status hr_jpeg2000_read_packets(const hr_jpeg2000_coding *coding, const hr_jpeg2000_tile *tile,
                                    uint32_t components, const uint8_t *bytes, size_t size,
                                    struct hr_arena *arena, hr_error *error);
-
-#endif

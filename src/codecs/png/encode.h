@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Encodes images as PNG files. */
-#ifndef HR_CODECS_PNG_ENCODE_H
-#define HR_CODECS_PNG_ENCODE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -16,5 +15,3 @@ typedef struct hr_png_pixels {
 /* `level`: of Deflate, 0 .. HR_DEFLATE_LEVEL_MAX. The file is in the arena. */
 hr_status hr_png_encode(const hr_png_pixels *image, int32_t level, hr_arena *arena,
                         const uint8_t **file, size_t *size, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The pixels of the usual PNG files at once: IDAT chunks, Deflate, filters. */
-#ifndef HR_CODECS_PNG_ROWS_H
-#define HR_CODECS_PNG_ROWS_H
+#pragma once
 
 #include "codecs/codec.h"
 
@@ -16,5 +15,3 @@ typedef struct hr_png_form {
  * than what should be in memory at once; then the request's pixels have no meaning. */
 bool hr_png_rows(const uint8_t *bytes, size_t size, const hr_png_form *form,
                  const hr_image_info *info, const hr_codec_request *request, hr_arena *arena);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The filters of PNG, which precede its compression. */
-#ifndef HR_CODECS_PNG_UNFILTER_H
-#define HR_CODECS_PNG_UNFILTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ enum { HR_PNG_SLACK = 8 };
 /* Turns n filtered bytes into those of pixels of `bpp` bytes: 1, 2, 3, 4, 6 or 8. `above`: the row
  * before, or zeros. Of both rows, HR_PNG_SLACK bytes behind them may be read. */
 void hr_png_unfilter(uint8_t *row, const uint8_t *above, size_t n, size_t bpp, int32_t filter);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The blocks of a TIFF file (strips or tiles), decompressed: rows of samples as they would be
  * without compression, in the machine's byte order and without predictor. */
-#ifndef HR_CODECS_TIFF_BLOCK_H
-#define HR_CODECS_TIFF_BLOCK_H
+#pragma once
 
 #include "codecs/tiff/directory.h"
 #include "headrace/operator.h"
@@ -25,5 +24,3 @@ hr_status hr_tiff_blocks_read(hr_tiff_blocks *b, uint64_t i, uint32_t slot, uint
                               const uint8_t **pixels, hr_error *error);
 /* The most bytes that a byte of a block can become. */
 uint64_t hr_tiff_largest_ratio(const hr_tiff *t);
-
-#endif

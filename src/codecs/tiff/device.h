@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A TIFF file prepared for a device: its LZW blocks, and where their pixels go. The kernels of
  * cuda/tiff read these records, so nvcc compiles this header, too. */
-#ifndef HR_CODECS_TIFF_DEVICE_H
-#define HR_CODECS_TIFF_DEVICE_H
+#pragma once
 
 #include "codecs/steps.h"
 #include "core/shared.h"
@@ -61,5 +60,4 @@ hr_status hr_tiff_device_prepare(const struct hr_tiff *t, const struct hr_codec_
 
 #ifdef __cplusplus
 }
-#endif
 #endif

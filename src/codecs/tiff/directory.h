@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* An image directory of a TIFF or BigTIFF file. Names are those of the TIFF 6.0 standard. */
-#ifndef HR_CODECS_TIFF_DIRECTORY_H
-#define HR_CODECS_TIFF_DIRECTORY_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -83,5 +82,3 @@ hr_status hr_tiff_block(const hr_tiff *t, uint64_t i, const uint8_t **bytes, siz
                         hr_error *error);
 /* Bytes of a row of a block. */
 size_t hr_tiff_row_size(const hr_tiff *t);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Blocks of TIFF files that are JPEG files without their tables. */
-#ifndef HR_CODECS_TIFF_JPEG_H
-#define HR_CODECS_TIFF_JPEG_H
+#pragma once
 
 #include "codecs/tiff/directory.h"
 #include "headrace/operator.h"
@@ -10,5 +9,3 @@
 /* Rows of t->stored samples: grey or RGB, or one plane. */
 hr_status hr_tiff_unpack_jpeg(const hr_tiff *t, const uint8_t *in, size_t size, uint8_t *out,
                               uint32_t rows, hr_op_call *c, hr_error *error);
-
-#endif

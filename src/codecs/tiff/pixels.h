@@ -3,8 +3,7 @@
 /* From the samples of a TIFF file to pixels. Samples become elements (u8, u16 or float) of all
  * planes, interleaved; colours are made of these, so that files with planes give the same pixels as
  * files without. */
-#ifndef HR_CODECS_TIFF_PIXELS_H
-#define HR_CODECS_TIFF_PIXELS_H
+#pragma once
 
 #include "codecs/tiff/directory.h"
 #include "headrace/operator.h"
@@ -34,5 +33,3 @@ hr_status hr_tiff_pixels_init(hr_tiff_pixels *p, const hr_tiff *t, uint32_t chan
 /* Writes `n` pixels that begin at column `x` of rows[0], or of one row for each plane. */
 void hr_tiff_pixels_put(const hr_tiff_pixels *p, uint8_t *dst, const uint8_t *const *rows, size_t x,
                         size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The lossless compressions of TIFF. */
-#ifndef HR_CODECS_TIFF_UNPACK_H
-#define HR_CODECS_TIFF_UNPACK_H
+#pragma once
 
 #include "core/core.h"
 
@@ -14,5 +13,3 @@ hr_status hr_tiff_inflate(const uint8_t *in, size_t size, uint8_t *out, size_t o
                           hr_error *error);
 hr_status hr_tiff_unpack_lzw(const uint8_t *in, size_t size, uint8_t *out, size_t out_size,
                              hr_error *error);
-
-#endif

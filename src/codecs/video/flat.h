@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The table of packets of a video as bytes without pointers, to be kept in a file or passed on. */
-#ifndef HR_CODECS_VIDEO_FLAT_H
-#define HR_CODECS_VIDEO_FLAT_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -15,5 +14,3 @@ bool hr_video_flat_valid(const void *flat, size_t size, int64_t file_size);
 /* A video whose arrays are in `flat`, which is valid: not to be freed with hr_video_fini. Returns
  * the size of the file. */
 int64_t hr_video_flat_open(const void *flat, hr_video *video);
-
-#endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Video files in memory. */
-#ifndef HR_CODECS_VIDEO_MEMORY_H
-#define HR_CODECS_VIDEO_MEMORY_H
+#pragma once
 
 #include "codecs/video/video.h"
 
 /* The bytes stay where they are. */
 hr_video_file hr_video_file_of(const void *bytes, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What packets contain, as far as it decides whether they have to be decoded. */
-#ifndef HR_CODECS_VIDEO_PACKETS_H
-#define HR_CODECS_VIDEO_PACKETS_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -24,5 +23,3 @@ bool hr_video_is_crowded(const hr_video *video, const uint8_t *bytes, size_t siz
 
 /* A set of HR_VIDEO_CONTENT. `bytes`: as hr_video_unpack makes them. */
 int32_t hr_video_content_of(const hr_video *video, const uint8_t *bytes, size_t size);
-
-#endif

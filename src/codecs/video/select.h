@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which frames a sequence consists of: numbers, and what stands for those that do not exist. */
-#ifndef HR_CODECS_VIDEO_SELECT_H
-#define HR_CODECS_VIDEO_SELECT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -31,5 +30,3 @@ int32_t hr_video_pad(hr_video_pad_mode mode, int64_t index, int32_t count);
 hr_status hr_video_select(hr_video_pad_mode mode, int32_t frames, int64_t start, int64_t stride,
                           int64_t length, hr_arena *arena, int32_t **numbers, int32_t *count,
                           hr_error *error);
-
-#endif

@@ -4,8 +4,7 @@
 // memory and writes rows of int16 to shared memory; the horizontal pass normalises and stores. Sums
 // and rounding are those of kernels/resample_u8.c. Each phase is a function of the thread's index,
 // so that a host can run the threads one after the other.
-#ifndef HR_CUDA_IMAGE_FIXED_CUH
-#define HR_CUDA_IMAGE_FIXED_CUH
+#pragma once
 
 #include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
@@ -387,5 +386,3 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 };
-
-#endif

@@ -4,8 +4,7 @@
 // few channels and a range of source columns (a stretch) at a time, so that filters of any length
 // fit. The sums are those of kernels/resample_f32.c: first weight times first element, then the
 // others in order.
-#ifndef HR_CUDA_IMAGE_FLOAT_CUH
-#define HR_CUDA_IMAGE_FLOAT_CUH
+#pragma once
 
 #include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
@@ -176,5 +175,3 @@ struct FloatTile {
         store_any(p, to.plane, to.dst + at * value_size(p->dtype), v, first, n);
     }
 };
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // The kernels of image programs: each family of kernels is a file with a list of them, and
 // program.cu launches those that a batch needs. A block works on one tile of one program.
-#ifndef HR_CUDA_IMAGE_LAUNCH_CUH
-#define HR_CUDA_IMAGE_LAUNCH_CUH
+#pragma once
 
 #include "cuda/tiles.cuh"
 #include "image/device.h"
@@ -47,5 +46,3 @@ extern const Kernel make_all_taps;
         OF(HR_DEVICE_STORE_POINTS), OF(HR_DEVICE_STORE_ANY)
 
 } // namespace image
-
-#endif

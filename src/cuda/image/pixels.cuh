@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Copying elements of the source without a filter, and fill.
-#ifndef HR_CUDA_IMAGE_PIXELS_CUH
-#define HR_CUDA_IMAGE_PIXELS_CUH
+#pragma once
 
 #include "cuda/image/tile.cuh"
 
@@ -628,5 +627,3 @@ HR_SHARED void fill_tile(const hr_device_program *p, int tile, int thread, int t
         fill_pixel(p, &to, y, x);
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
 // The taps of a program, made once for all tiles: first of each column of the view, then of each
 // row. The taps of one column or row are the first source index (relative to the pixels needed) and
 // the weights, as pairs of 16-bit integers or as floats.
-#ifndef HR_CUDA_IMAGE_TAPS_CUH
-#define HR_CUDA_IMAGE_TAPS_CUH
+#pragma once
 
 #include "core/error.h"
 #include "image/device.h"
@@ -71,5 +70,3 @@ HR_SHARED void make_taps(const hr_device_program *p, uint32_t *out, int64_t i)
     if (p->sum)
         make_filter(p, &p->sum_y, &p->sum_x, out + filter_size(p, &p->y, &p->x), i);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // What the kernels of image programs need of the compiler, for nvcc and for host compilers.
-#ifndef HR_CUDA_IMAGE_UNROLL_CUH
-#define HR_CUDA_IMAGE_UNROLL_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -39,6 +38,4 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 #define HR_UNROLL
 #define HR_UNROLL_FOUR
 #define HR_UNROLL_NOT
-#endif
-
 #endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // One element of any type, in the low bytes of a 64-bit word, and its conversions: hr_convert for
 // one thread.
-#ifndef HR_CUDA_IMAGE_VALUE_CUH
-#define HR_CUDA_IMAGE_VALUE_CUH
+#pragma once
 
 #if defined(__CUDACC__)
 #include <cuda_fp16.h>
@@ -266,5 +265,3 @@ HR_SHARED uint64_t value_cut(uint64_t v, int from, int to)
         return value_convert(v, from, to);
     return value_of_double(cut_off(value_to_double(v, from)), to);
 }
-
-#endif

@@ -3,8 +3,7 @@
 // Shared by the kernels of this folder. The steps of a batch, in order and without waiting on the
 // host: tables, fetch, count, unstuff, synchronise, join (once per batch); coefficients,
 // predictions, transform, color (once per part of the batch).
-#ifndef HR_CUDA_JPEG_DECODE_CUH
-#define HR_CUDA_JPEG_DECODE_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -191,5 +190,3 @@ cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream
 cudaError_t hr__jpeg_passes(const hr_jpeg_batch *b, size_t blocks, cudaStream_t stream);
 cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, cudaStream_t stream);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Where the bytes of an unstuffed scan are in the file.
-#ifndef HR_CUDA_JPEG_ENTRIES_CUH
-#define HR_CUDA_JPEG_ENTRIES_CUH
+#pragma once
 
 #include "cuda/jpeg/decode.cuh"
 
@@ -35,5 +34,3 @@ static __device__ uint32_t hr_jpeg_byte_of_file(const hr_jpeg_device_image *imag
     uint32_t from = strips[i] / 2, first = segment->bit / 8;
     return begin + at - from + hr_jpeg_count_stuffed(image->scan, first + from, first + at);
 }
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // The state machine of a sequential Huffman scan. It accepts any bits: every symbol consumes 1 to
 // 31 of them, so no input can loop forever.
-#ifndef HR_CUDA_JPEG_SCAN_CUH
-#define HR_CUDA_JPEG_SCAN_CUH
+#pragma once
 
 #include "cuda/jpeg/decode.cuh"
 
@@ -251,5 +250,3 @@ __device__ __forceinline__ uint32_t hr_jpeg_look(const hr_jpeg_lookup *l, uint32
     uint32_t e = hr_jpeg_fast(l, table, window);
     return e != 0 ? e : hr_jpeg_slow(l->tables + table / HR_JPEG_DEVICE_FAST_BYTES, window);
 }
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Shared by the kernels of this folder. The steps of a batch: the coefficients of all code-blocks
 // (tier 1), their scaling, the wavelet level by level, pixels.
-#ifndef HR_CUDA_JPEG2000_DECODE_CUH
-#define HR_CUDA_JPEG2000_DECODE_CUH
+#pragma once
 
 #include "codecs/jpeg2000/device.h"
 #include "cuda/launch.cuh"
@@ -69,5 +68,3 @@ cudaError_t join_bands(const Batch &b);
 cudaError_t write_pixels(const Batch &b);
 
 } // namespace jpeg2000
-
-#endif

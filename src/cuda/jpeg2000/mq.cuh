@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // The MQ decoder (annex C of T.800). A context is a word with all that its state says, so a decision
 // that does not change the state reads nothing else.
-#ifndef HR_CUDA_JPEG2000_MQ_CUH
-#define HR_CUDA_JPEG2000_MQ_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -133,5 +132,3 @@ struct Decoder {
 };
 
 } // namespace jpeg2000
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Elements of another type, one thread per element.
-#ifndef HR_CUDA_OPS_CAST_CUH
-#define HR_CUDA_OPS_CAST_CUH
+#pragma once
 
 #include "cuda/ops/op.cuh"
 
@@ -21,5 +20,3 @@ struct cast_record {
 hr_status cast_launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error);
 
 } // namespace op
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Random elements: one thread per block of four draws, which makes as many elements as four draws
 // suffice for.
-#ifndef HR_CUDA_OPS_DRAW_CUH
-#define HR_CUDA_OPS_DRAW_CUH
+#pragma once
 
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -43,5 +42,3 @@ template <typename Make> void draw_make(draw_record<Make> *r, const hr_op_call *
 }
 
 } // namespace op
-
-#endif

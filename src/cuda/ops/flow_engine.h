@@ -3,8 +3,7 @@
 /* The binary interface of libnvidia-opticalflow.so.1, which comes with NVIDIA's driver. It is
  * version 2.0, the first one with all grids and limits; newer drivers provide it, too. The names
  * are ours. */
-#ifndef HR_CUDA_OPS_FLOW_ENGINE_H
-#define HR_CUDA_OPS_FLOW_ENGINE_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static_assert(sizeof(flow_buffer_setup) == 16 && sizeof(flow_strides) == 28, "la
 static_assert(sizeof(flow_input) == 56 && offsetof(flow_input, region) == 48, "layout");
 static_assert(offsetof(flow_input, no_temporal_hints) == 24, "layout");
 static_assert(sizeof(flow_output) == 24 && sizeof(flow_functions) == 96, "layout");
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Sessions of the optical flow engine. They are kept for the next sequence of the same format:
 // making one takes many milliseconds.
-#ifndef HR_CUDA_OPS_FLOW_SESSION_CUH
-#define HR_CUDA_OPS_FLOW_SESSION_CUH
+#pragma once
 
 #include "cuda/ops/flow_engine.h"
 #include "device/module.h"
@@ -51,5 +50,3 @@ flow_entry hr_cuda_flow_entry(void); // NULL: the library is not installed
 // The calling thread's device and its CUcontext.
 hr_status hr_cuda_flow_context(int32_t *device, void **context, hr_error *error);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Noise: one thread per block of four draws.
-#ifndef HR_CUDA_OPS_NOISE_CUH
-#define HR_CUDA_OPS_NOISE_CUH
+#pragma once
 
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -31,5 +30,3 @@ inline void noise_make(noise_record *r, const hr_op_call *c, int64_t elements)
 }
 
 } // namespace op
-
-#endif

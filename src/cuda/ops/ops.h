@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The operators of the module; the table is made from the files in this folder. */
-#ifndef HR_CUDA_OPS_OPS_H
-#define HR_CUDA_OPS_OPS_H
+#pragma once
 
 #include "device/module.h"
 
@@ -14,5 +13,4 @@ extern const hr_cuda_op *const hr_cuda_ops[]; /* NULL-terminated */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -4,8 +4,7 @@
 // words of 32 bits. Whatever depends on the type is a branch around a loop over the 16. They are
 // groups of neighbours, which are one access to memory, except at the ends of a sample: of 4
 // elements, or of 8 or 16 if no type is so large that these have more than 16 bytes.
-#ifndef HR_CUDA_OPS_QUADS_CUH
-#define HR_CUDA_OPS_QUADS_CUH
+#pragma once
 
 #include "cuda/image/unroll.cuh"
 #include "cuda/image/value.cuh"
@@ -257,5 +256,3 @@ hr_status launch_quads(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error
 }
 
 } // namespace op
-
-#endif

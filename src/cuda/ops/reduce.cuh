@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Reductions of a batch, in the order of additions of ops/reductions/reduce.h. One thread runs each
 // pass; then threads add up passes, lanes and further axes. At most three launches.
-#ifndef HR_CUDA_OPS_REDUCE_CUH
-#define HR_CUDA_OPS_REDUCE_CUH
+#pragma once
 
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -87,5 +86,3 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
                         hr_error *error);
 
 } // namespace op
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Codes of TIFF's LZW. How many bits a code has follows from its number since the table was
 // cleared, so the lanes of a warp read one code each.
-#ifndef HR_CUDA_TIFF_LZW_CUH
-#define HR_CUDA_TIFF_LZW_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -60,5 +59,3 @@ struct Bits {
 };
 
 } // namespace lzw
-
-#endif

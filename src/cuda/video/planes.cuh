@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Launches of the kernels that write pixels of videos.
-#ifndef HR_CUDA_VIDEO_PLANES_CUH
-#define HR_CUDA_VIDEO_PLANES_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -15,5 +14,3 @@ cudaError_t put_picture(const Picture &picture, cudaStream_t stream);
 cudaError_t fill(uint8_t *dst, size_t pixels, const uint8_t color[3], cudaStream_t stream);
 
 } // namespace video
-
-#endif

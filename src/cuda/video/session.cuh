@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // NVDEC's library, and its sessions, which are kept for the next stream of the same size: making
 // one takes many milliseconds.
-#ifndef HR_CUDA_VIDEO_SESSION_CUH
-#define HR_CUDA_VIDEO_SESSION_CUH
+#pragma once
 
 #include <cuda.h>
 #include <ffnvcodec/dynlink_nvcuvid.h> // needs cuda.h
@@ -47,5 +46,3 @@ bool take_session(const Format &format, Session *out);
 void give_session(const Session &session); // all pictures must be unmapped
 
 } // namespace video
-
-#endif

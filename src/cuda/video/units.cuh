@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // NAL units with lengths, as MP4 and Matroska store them, become units with start codes.
-#ifndef HR_CUDA_VIDEO_UNITS_CUH
-#define HR_CUDA_VIDEO_UNITS_CUH
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ inline size_t append_hvcc(Bytes *b, const uint8_t *from, size_t end)
 }
 
 } // namespace video
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The decoders of the module, one file each. */
-#ifndef HR_MODULES_AUDIO_DECODERS_H
-#define HR_MODULES_AUDIO_DECODERS_H
+#pragma once
 
 #include "modules/audio/frames.h"
 
@@ -23,5 +22,3 @@ const char *hr__flac_version(void);
 const char *hr__vorbis_version(void);
 const char *hr__opus_version(void);
 const char *hr__mp3_version(void);
-
-#endif

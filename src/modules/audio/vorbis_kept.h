@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A decoder of Vorbis that is kept from one file to the next. */
-#ifndef HR_MODULES_AUDIO_VORBIS_KEPT_H
-#define HR_MODULES_AUDIO_VORBIS_KEPT_H
+#pragma once
 
 #include "modules/audio/decoders.h"
 
@@ -15,5 +14,3 @@ typedef enum hr_vorbis_result {
 /* Decodes a plain file from its beginning: one stream of whole pages that follow one another
  * without gaps, and nothing else. Its samples are those of libvorbisfile. */
 hr_vorbis_result hr__vorbis_plain(hr_audio_job *job);
-
-#endif

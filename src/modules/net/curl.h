@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The part of libcurl's interface that is used. libcurl is opened at run time and its numbers never
  * change, so that building needs no package for it. */
-#ifndef HR_MODULES_NET_CURL_H
-#define HR_MODULES_NET_CURL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ typedef struct curl {
 
 /* Opens libcurl. False: `message` says what to install. */
 bool hr__curl_open(curl *out, char *message, size_t size);
-
-#endif

@@ -166,8 +166,7 @@ static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_audio_resample = {
-    HR_OP_ABI,
-    .name = "audio_resample",
+    HR_OP("audio_resample"),
     .doc =
         "Resamples audio with a windowed sinc, whose length depends on `quality`. The first axis "
         "is time, a second one the channels. No low-pass filter is applied when the rate falls.",

@@ -4,8 +4,7 @@
  * after resampling (kernels/sinc.h) audio_resample_scale and the rounding of `cast` make samples of
  * them. Signed integers and floats span -1 .. 1, unsigned integers 0 .. 1. From signed to unsigned
  * and back, silence becomes the middle of the range. */
-#ifndef HR_OPS_AUDIO_AUDIO_RESAMPLE_H
-#define HR_OPS_AUDIO_AUDIO_RESAMPLE_H
+#pragma once
 
 #include "core/shared.h"
 #include "headrace/operator.h"
@@ -38,5 +37,3 @@ HR_SHARED float audio_resample_scale(float x, float most)
 {
     return x * most;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Spectra of real signals of any length, HR_FFT_LANES signals at once. */
-#ifndef HR_OPS_AUDIO_FFT_H
-#define HR_OPS_AUDIO_FFT_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/fft.h"
@@ -53,5 +52,3 @@ size_t hr__fft_scratch(const hr_fft *fft);
 void hr__fft_norms(const hr_fft *fft, const hr_kernels *k, const float *const *signals,
                    const float *window, int32_t first, int32_t count, hr_fft_result result,
                    float *scratch, float *norms);
-
-#endif

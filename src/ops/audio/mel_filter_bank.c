@@ -246,8 +246,7 @@ static hr_status mel_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_mel_filter_bank = {
-    HR_OP_ABI,
-    .name = "mel_filter_bank",
+    HR_OP("mel_filter_bank"),
     .doc = "Sums the bins of spectra in overlapping triangular bands that are equally wide on the "
            "mel scale. The bins are the axis 'f' of the layout, or else the last axis but one.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* mel_filter_bank: shared by the CPU and the GPU. */
-#ifndef HR_OPS_AUDIO_MEL_FILTER_BANK_H
-#define HR_OPS_AUDIO_MEL_FILTER_BANK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ typedef struct hr_mel_bank {
     const hr_mel_band *bands;
     const float *weights;
 } hr_mel_bank;
-
-#endif

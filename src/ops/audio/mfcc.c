@@ -219,8 +219,7 @@ static hr_status mfcc_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_mfcc = {
-    HR_OP_ABI,
-    .name = "mfcc",
+    HR_OP("mfcc"),
     .doc = "Mel-frequency cepstral coefficients: cosine transforms of mel spectra in decibels. No "
            "transform has the factor of 2 that SciPy's have.",
     .devices = "cpu|gpu",

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* mfcc: shared by the CPU and the GPU. Output k is the sum of cosines[n * count + k] * in[n], added
  * up in the order of n in single precision, then times lifters[k] if `lifter` is not 0. */
-#ifndef HR_OPS_AUDIO_MFCC_H
-#define HR_OPS_AUDIO_MFCC_H
+#pragma once
 
 #include "headrace/operator.h"
 
@@ -20,5 +19,3 @@ typedef struct hr_mfcc {
     const float *cosines;
     const float *lifters; /* NULL: `lifter` is 0 */
 } hr_mfcc;
-
-#endif

@@ -157,8 +157,7 @@ static hr_status nonsilent_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_nonsilent_region = {
-    HR_OP_ABI,
-    .name = "nonsilent_region",
+    HR_OP("nonsilent_region"),
     .doc = "Finds where a signal is not silent: the first element and the number of elements "
            "between leading and trailing silence. Both are 0 if all of it is silent.",
     .devices = "cpu|gpu",

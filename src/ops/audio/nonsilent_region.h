@@ -5,8 +5,7 @@
  * means are exact. Other types become FLOAT, and their means are updated from one to the next in
  * single precision, as in DALI: what the updates leave behind decides where the region ends. Those
  * of FLOAT signals are summed anew at every multiple of `reset_interval`. */
-#ifndef HR_OPS_AUDIO_NONSILENT_REGION_H
-#define HR_OPS_AUDIO_NONSILENT_REGION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ typedef struct nonsilent_args {
     float cutoff_db, reference_power; /* NaN: the largest mean */
     int32_t reset_interval, window_length;
 } nonsilent_args;
-
-#endif

@@ -187,8 +187,7 @@ static hr_status power_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_power_spectrum = {
-    HR_OP_ABI,
-    .name = "power_spectrum",
+    HR_OP("power_spectrum"),
     .doc = "The spectra of signals: the magnitudes of their Fourier transforms, or the squares of "
            "these, for frequencies from 0 to half of the sampling rate.",
     .devices = "cpu|gpu",

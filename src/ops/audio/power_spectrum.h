@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* power_spectrum: what infer leaves for the run on a device. */
-#ifndef HR_OPS_AUDIO_POWER_SPECTRUM_H
-#define HR_OPS_AUDIO_POWER_SPECTRUM_H
+#pragma once
 
 #include "ops/audio/fft.h"
 
@@ -13,5 +12,3 @@ typedef struct hr_power_spectrum {
     int32_t used; /* samples of a signal that are transformed; zeros follow */
     hr_fft_result result;
 } hr_power_spectrum;
-
-#endif

@@ -96,8 +96,7 @@ static hr_status preemphasis_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_preemphasis_filter = {
-    HR_OP_ABI,
-    .name = "preemphasis_filter",
+    HR_OP("preemphasis_filter"),
     .doc = "Raises high frequencies of a signal: out[i] = in[i] - `preemph_coeff` * in[i - 1]. The "
            "elements of a tensor with several dimensions are one signal, in the order of memory.",
     .devices = "cpu|gpu",

@@ -3,8 +3,7 @@
 /* preemphasis_filter: shared by the CPU and the GPU. Elements are converted to FLOAT, filtered, and
  * converted to the type of the output, both as by `cast`; FLOAT64 is filtered as such. With a
  * coefficient of 0 they are only converted. */
-#ifndef HR_OPS_AUDIO_PREEMPHASIS_FILTER_H
-#define HR_OPS_AUDIO_PREEMPHASIS_FILTER_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -34,5 +33,3 @@ HR_SHARED double preemphasis_double(double value, double before, float coeff)
 {
     return value - (double)coeff * before;
 }
-
-#endif

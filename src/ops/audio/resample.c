@@ -12,8 +12,7 @@ hr_status hr__resampler_init(hr_resampler *r, double quality, hr_error *error)
     const int32_t stride = HR_DIVIDE_UP(taps, HR_SINC_LANES) * HR_SINC_LANES;
     const size_t row = (size_t)stride, rows = HR_SINC_PHASES;
     float *phases = r->memory = hr_calloc((2 * rows + 1) * row, sizeof(*phases), error);
-    if (!phases)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(phases);
     float *steps = phases + (rows + 1) * row;
     for (int32_t i = 0; i < points; i++) {
         double at = i - (points - 1) * 0.5, x = HR_PI * at / HR_SINC_PHASES;
@@ -44,8 +43,7 @@ hr_status hr__resample(const hr_resampler *r, const hr_kernels *k, const float *
     const int64_t before = r->sinc.lobes, behind = HR_SINC_MOST_TAPS + HR_SINC_LANES;
     float *padded =
         hr_arena_alloc(arena, (size_t)(before + frames + behind) * sizeof(*padded), error);
-    if (!padded)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(padded);
     memset(padded, 0, (size_t)before * sizeof(*padded));
     if (channels == 1)
         memcpy(padded + before, src, (size_t)frames * sizeof(*padded));

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Another sampling rate by a windowed sinc, for audio_resample and decoders of sounds. There is no
  * low-pass when the rate falls, as in DALI. */
-#ifndef HR_OPS_AUDIO_RESAMPLE_H
-#define HR_OPS_AUDIO_RESAMPLE_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
@@ -23,5 +22,3 @@ int64_t hr__resampled(int64_t frames, double in_rate, double out_rate);
 hr_status hr__resample(const hr_resampler *resampler, const hr_kernels *k, const float *src,
                        int64_t frames, int32_t channels, int32_t channel, double step, float *dst,
                        int64_t count, hr_arena *arena, hr_error *error);
-
-#endif

@@ -193,8 +193,7 @@ static hr_status spectrogram_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_spectrogram = {
-    HR_OP_ABI,
-    .name = "spectrogram",
+    HR_OP("spectrogram"),
     .doc = "The spectra of windows of a signal: the magnitudes of their Fourier transforms, or the "
            "squares of these.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* spectrogram: shared by the CPU and the GPU. */
-#ifndef HR_OPS_AUDIO_SPECTROGRAM_H
-#define HR_OPS_AUDIO_SPECTROGRAM_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "ops/audio/fft.h"
@@ -29,5 +28,3 @@ static inline int32_t spectrogram_lead(const hr_spectrogram_args *a)
 {
     return a->center_windows ? a->window_length / 2 : 0;
 }
-
-#endif

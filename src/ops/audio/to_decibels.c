@@ -25,8 +25,7 @@ static hr_status decibels_infer(hr_op_call *c, hr_error *error)
                        hr_dtype_name(c->in[0].dtype));
     hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, c->in[0].shape, c->in[0].layout.name);
     hr_decibels *m = hr_arena_alloc(c->arena, sizeof(*m), error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     const float cutoff = (float)hr_pow(10.0, (double)a->cutoff_db / (double)a->multiplier);
     m->least = cutoff > 0x1p-149f ? cutoff : 0x1p-149f; /* the smallest float */
     c->memo = m;
@@ -71,8 +70,7 @@ static hr_status decibels_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_to_decibels = {
-    HR_OP_ABI,
-    .name = "to_decibels",
+    HR_OP("to_decibels"),
     .doc = "Converts powers or magnitudes to decibels: `multiplier` * log10(value / `reference`).",
     .devices = "cpu|gpu",
     HR_ARGS(

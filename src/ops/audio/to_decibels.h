@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* to_decibels: shared by the CPU and the GPU. */
-#ifndef HR_OPS_AUDIO_TO_DECIBELS_H
-#define HR_OPS_AUDIO_TO_DECIBELS_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -28,5 +27,3 @@ HR_SHARED float decibels_ratio(float value, float inverse, float least)
     float ratio = value * inverse;
     return ratio > least ? ratio : least;
 }
-
-#endif

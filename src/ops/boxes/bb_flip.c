@@ -34,8 +34,7 @@ static hr_status bb_flip_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_bb_flip = {
-    HR_OP_ABI,
-    .name = "bb_flip",
+    HR_OP("bb_flip"),
     .doc = "Mirrors boxes within the image. Coordinates are relative to the image, from 0.0 to "
            "1.0. The input has four numbers for each box.",
     .devices = "cpu|gpu",

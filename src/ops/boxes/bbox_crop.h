@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The search for a random window that contains enough of the boxes of an image. */
-#ifndef HR_OPS_BOXES_BBOX_CROP_H
-#define HR_OPS_BOXES_BBOX_CROP_H
+#pragma once
 
 #include "ops/boxes/boxes.h"
 
@@ -36,5 +35,3 @@ hr_status hr__bbox_crop_draw(const hr_bbox_crop_args *a, const hr_op_call *c, in
                              hr_bbox_crop *crop, hr_error *error);
 /* Copies the labels of the boxes that were kept. */
 void hr__bbox_crop_labels(const hr_bbox_crop *crop, const hr_tensor *labels, int32_t *out);
-
-#endif

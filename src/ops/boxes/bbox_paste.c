@@ -45,8 +45,7 @@ static hr_status bbox_paste_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_bbox_paste = {
-    HR_OP_ABI,
-    .name = "bbox_paste",
+    HR_OP("bbox_paste"),
     .doc = "Moves boxes to their positions after `paste` has put their image on a larger canvas. "
            "Input coordinates are relative to the image, output coordinates to the canvas. The "
            "input has four numbers for each box.",

@@ -187,8 +187,7 @@ static int32_t bbox_rotate_outputs(const void *args, int32_t n_in)
 }
 
 const hr_op_def hr_op_bbox_rotate = {
-    HR_OP_ABI,
-    .name = "bbox_rotate",
+    HR_OP("bbox_rotate"),
     .doc = "Moves boxes to their positions after `rotate` has rotated their image, and clips them "
            "to the canvas. Boxes that are mostly outside the canvas are removed, together with "
            "their labels.",

@@ -118,8 +118,7 @@ static hr_status box_encoder_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_box_encoder = {
-    HR_OP_ABI,
-    .name = "box_encoder",
+    HR_OP("box_encoder"),
     .doc = "Matches boxes (left, top, right, bottom) and their labels to anchors, as the SSD "
            "detector does. Returns for each anchor the centre, width and height of its box, and "
            "the label; an anchor without a box gets its own numbers and label 0.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Boxes on the CPU and on the GPU, the memos that infer leaves for both, and checks of inputs. */
-#ifndef HR_OPS_BOXES_BOXES_H
-#define HR_OPS_BOXES_BOXES_H
+#pragma once
 
 #include "core/core.h"
 #include "core/shared.h"
@@ -104,5 +103,3 @@ HR_SHARED void box_encode(const hr_box_encoder *m, const float *box, const float
         out[k] = m->offset ? (offset - m->means[k]) / m->stds[k] : box[k];
     }
 }
-
-#endif

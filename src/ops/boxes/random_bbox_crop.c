@@ -84,8 +84,7 @@ static int32_t random_bbox_crop_outputs(const void *args, int32_t n_in)
 }
 
 const hr_op_def hr_op_random_bbox_crop = {
-    HR_OP_ABI,
-    .name = "random_bbox_crop",
+    HR_OP("random_bbox_crop"),
     .doc = "Draws a window of an image that contains enough of its boxes. Returns the start and "
            "the size of the window, for `slice`, and the boxes that are kept, clipped and relative "
            "to the window. With a second input, it also returns the labels of these boxes, and "

@@ -84,8 +84,7 @@ static hr_status ssd_random_crop_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_ssd_random_crop = {
-    HR_OP_ABI,
-    .name = "ssd_random_crop",
+    HR_OP("ssd_random_crop"),
     .doc = "Crops an image as the SSD detector does. The window has sides of 0.3 to 1.0 and a "
            "ratio of 0.5 to 2.0 relative to the image. Its intersection over union with every box "
            "must reach a threshold that is drawn from 0, 0.1, 0.3, 0.5, 0.7 and 0.9; a further "

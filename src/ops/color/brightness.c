@@ -4,8 +4,7 @@
 #include "ops/color/brightness_contrast.h"
 
 const hr_op_def hr_op_brightness = {
-    HR_OP_ABI,
-    .name = "brightness",
+    HR_OP("brightness"),
     .doc =
         "Changes the brightness: brightness_shift * range + brightness * x. Range is the largest "
         "value of the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",

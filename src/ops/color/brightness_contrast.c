@@ -45,8 +45,7 @@ hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program
 }
 
 const hr_op_def hr_op_brightness_contrast = {
-    HR_OP_ABI,
-    .name = "brightness_contrast",
+    HR_OP("brightness_contrast"),
     .doc = "Changes brightness and contrast: brightness_shift * range + brightness * "
            "(contrast_center + contrast * (x - contrast_center)). Range is the largest value of "
            "the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What brightness, contrast and brightness_contrast share. */
-#ifndef HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
-#define HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
+#pragma once
 
 #include "ops/color/color.h"
 
@@ -29,5 +28,3 @@ typedef struct hr_brightness_contrast_args {
 
 /* `lower` of all three. */
 hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program, hr_error *error);
-
-#endif

@@ -275,8 +275,7 @@ static hr_status clahe_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_clahe = {
-    HR_OP_ABI,
-    .name = "clahe",
+    HR_OP("clahe"),
     .doc = "Equalises the histograms of tiles with limited contrast and blends the results of "
            "neighbouring tiles (CLAHE). The input is UINT8, with one channel or RGB.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* clahe: shared by the CPU and the GPU. */
-#ifndef HR_OPS_COLOR_CLAHE_H
-#define HR_OPS_COLOR_CLAHE_H
+#pragma once
 
 #include "core/core.h"
 #include "core/shared.h"
@@ -72,5 +71,3 @@ HR_SHARED void clahe_around(const hr_clahe_grid *grid, int64_t tile_y, int64_t t
     at[2] = (low * nx + left) * HR_CLAHE_LEVELS;
     at[3] = (low * nx + right) * HR_CLAHE_LEVELS;
 }
-
-#endif

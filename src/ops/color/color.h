@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Operators that map the colours of images: each is one step of an image program, with the same
  * values for all frames of a sequence or with values per frame. */
-#ifndef HR_OPS_COLOR_COLOR_H
-#define HR_OPS_COLOR_COLOR_H
+#pragma once
 
 #include "image/program.h"
 
@@ -31,5 +30,3 @@ hr_status hr__color_matrices(hr_op_call *c, const hr_image_program *p, const hr_
 float hr__color_value(hr_floats list, int64_t frame, float absent);
 hr_status hr__color_add(hr_image_program *p, hr_point_step *step, const hr_matrix *matrices,
                         hr_error *error);
-
-#endif

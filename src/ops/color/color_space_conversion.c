@@ -87,8 +87,7 @@ static hr_status color_space_lower(hr_op_call *c, hr_image_program *program, hr_
 }
 
 const hr_op_def hr_op_color_space_conversion = {
-    HR_OP_ABI,
-    .name = "color_space_conversion",
+    HR_OP("color_space_conversion"),
     .doc = "Converts between RGB, BGR, GRAY and YCbCr (BT.601, studio range). The input is UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

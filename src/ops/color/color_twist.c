@@ -66,8 +66,7 @@ hr_status hr__color_twist_lower(hr_op_call *c, hr_image_program *program, hr_err
 }
 
 const hr_op_def hr_op_color_twist = {
-    HR_OP_ABI,
-    .name = "color_twist",
+    HR_OP("color_twist"),
     .doc = "Changes hue, saturation, brightness and contrast of RGB images. Types are UINT8, "
            "INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What color_twist, hsv, hue and saturation share. */
-#ifndef HR_OPS_COLOR_COLOR_TWIST_H
-#define HR_OPS_COLOR_COLOR_TWIST_H
+#pragma once
 
 #include "ops/color/color.h"
 
@@ -24,5 +23,3 @@ typedef struct hr_color_twist_args {
 
 /* `lower` of all four. */
 hr_status hr__color_twist_lower(hr_op_call *c, hr_image_program *program, hr_error *error);
-
-#endif

@@ -4,8 +4,7 @@
 #include "ops/color/brightness_contrast.h"
 
 const hr_op_def hr_op_contrast = {
-    HR_OP_ABI,
-    .name = "contrast",
+    HR_OP("contrast"),
     .doc = "Changes the contrast: contrast_center + contrast * (x - contrast_center). Types are "
            "UINT8, INT16, INT32 and FLOAT.",
     .devices = "cpu|gpu",

@@ -325,8 +325,7 @@ static hr_status debayer_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_debayer = {
-    HR_OP_ABI,
-    .name = "debayer",
+    HR_OP("debayer"),
     .doc = "Makes colour images from the values of a sensor with a Bayer filter, as OpenCV does. "
            "The input is UINT8 or UINT16, with one channel and even height and width.",
     .aliases = HR_NAMES("experimental.debayer"),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* debayer: shared by the CPU and the GPU. */
-#ifndef HR_OPS_COLOR_DEBAYER_H
-#define HR_OPS_COLOR_DEBAYER_H
+#pragma once
 
 #include "kernels/debayer.h"
 
@@ -17,5 +16,3 @@ typedef struct hr_debayer {
                              becomes channel 0 */
     bool starts;          /* one per frame */
 } hr_debayer;
-
-#endif

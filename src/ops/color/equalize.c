@@ -143,8 +143,7 @@ static hr_status equalize_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_equalize = {
-    HR_OP_ABI,
-    .name = "equalize",
+    HR_OP("equalize"),
     .doc = "Equalises the histogram of every channel of every image. The input is UINT8.",
     .aliases = HR_NAMES("experimental.equalize"),
     .devices = "cpu|gpu",

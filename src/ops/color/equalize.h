@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* equalize: shared by the CPU and the GPU. */
-#ifndef HR_OPS_COLOR_EQUALIZE_H
-#define HR_OPS_COLOR_EQUALIZE_H
+#pragma once
 
 #include "core/shared.h"
 #include "headrace/operator.h"
@@ -33,5 +32,3 @@ HR_SHARED uint8_t equalize_value(int32_t first, uint32_t first_count, uint32_t p
     float rounded = (v < 255.0f ? v : 255.0f) + magic; /* ties to even */
     return (uint8_t)(rounded - magic);
 }
-
-#endif

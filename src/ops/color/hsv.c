@@ -4,8 +4,7 @@
 #include "ops/color/color_twist.h"
 
 const hr_op_def hr_op_hsv = {
-    HR_OP_ABI,
-    .name = "hsv",
+    HR_OP("hsv"),
     .doc = "Changes hue, saturation and value (brightness) of RGB images. Types are UINT8, INT16, "
            "INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",

@@ -4,8 +4,7 @@
 #include "ops/color/color_twist.h"
 
 const hr_op_def hr_op_hue = {
-    HR_OP_ABI,
-    .name = "hue",
+    HR_OP("hue"),
     .doc = "Rotates the hues of RGB images by an angle. Types are UINT8, INT16, INT32, FLOAT16 and "
            "FLOAT.",
     .devices = "cpu|gpu",

@@ -4,8 +4,7 @@
 #include "ops/color/color_twist.h"
 
 const hr_op_def hr_op_saturation = {
-    HR_OP_ABI,
-    .name = "saturation",
+    HR_OP("saturation"),
     .doc =
         "Changes the saturation of RGB images. Types are UINT8, INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",

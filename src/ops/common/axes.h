@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The arguments `axes` and `axis_names`: which dimensions an operator works on. */
-#ifndef HR_OPS_AXES_H
-#define HR_OPS_AXES_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -19,5 +18,3 @@
 /* The axes as bits. HR_STATUS_INDEX for an axis that the tensor does not have. */
 hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *in, uint32_t *mask,
                         hr_error *error);
-
-#endif

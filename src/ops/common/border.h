@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* DALI's names of what is outside an image. */
-#ifndef HR_OPS_COMMON_BORDER_H
-#define HR_OPS_COMMON_BORDER_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/border.h"
@@ -37,5 +36,3 @@ static inline bool hr__border_named(const char *name, hr_border *border)
     }
     return false;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Common code of operators whose output is a shape. */
-#ifndef HR_OPS_EXTENTS_H
-#define HR_OPS_EXTENTS_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -17,5 +16,3 @@ hr_status hr__extents_check(int32_t dtype, hr_error *error);
 void hr__extents_describe(hr_op_call *c, int32_t dtype, int32_t count);
 /* Writes the extents to output 0. */
 void hr__extents_store(hr_op_call *c, const int64_t *extent);
-
-#endif

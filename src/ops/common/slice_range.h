@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Windows given by start and end: the common arguments of `slice` and `decoders.image_slice`. */
-#ifndef HR_OPS_SLICE_RANGE_H
-#define HR_OPS_SLICE_RANGE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -53,5 +52,3 @@ hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *args, hr_err
  */
 hr_status hr__slice_range(const hr_op_call *c, const hr_slice_args *args, int32_t count, int32_t i,
                           int64_t extent, int64_t *start, int64_t *end, hr_error *error);
-
-#endif

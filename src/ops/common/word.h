@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Words in arguments, such as names of algorithms, in upper or lower case. */
-#ifndef HR_OPS_COMMON_WORD_H
-#define HR_OPS_COMMON_WORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline int32_t hr__find_word(const char *word, const char *const *list, i
             return i;
     return -1;
 }
-
-#endif

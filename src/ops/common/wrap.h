@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Conversion of numbers to integer types where DALI does not saturate: fill values, ends of ranges.
  */
-#ifndef HR_OPS_WRAP_H
-#define HR_OPS_WRAP_H
+#pragma once
 
 #include "core/core.h"
 
@@ -11,5 +10,3 @@
 float hr__value_wrap(float value, hr_dtype dtype);
 /* Writes `value` to `element` in this way; `dtype` may be any type, floats are not changed. */
 void hr__value_cut(float value, hr_dtype dtype, void *element);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Checks and evaluates conditions. */
-#ifndef HR_OPS_CONDITIONAL_CONDITION_H
-#define HR_OPS_CONDITIONAL_CONDITION_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -13,5 +12,3 @@ hr_status hr_condition_infer(hr_op_call *c, hr_error *error);
  * or is empty. With `strict`, only BOOL is accepted. */
 hr_status hr_condition_get(const hr_tensor *t, const char *expression, const char *side,
                            bool strict, bool *out, hr_error *error);
-
-#endif

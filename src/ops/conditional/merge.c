@@ -32,8 +32,7 @@ static hr_status merge_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_merge = {
-    HR_OP_ABI,
-    .name = "_conditional.merge",
+    HR_OP("_conditional.merge"),
     .doc = "Returns the first input for samples whose predicate is true, and the second one for "
            "others.",
     .devices = "cpu|gpu",

@@ -12,8 +12,7 @@ static hr_status not_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_not = {
-    HR_OP_ABI,
-    .name = "_conditional.not_",
+    HR_OP("_conditional.not_"),
     .doc = "Returns whether a scalar is 0.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,

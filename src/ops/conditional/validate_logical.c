@@ -18,8 +18,7 @@ static hr_status validate_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_validate_logical = {
-    HR_OP_ABI,
-    .name = "_conditional.validate_logical",
+    HR_OP("_conditional.validate_logical"),
     .doc =
         "The truth value of a condition or of an operand of `and` and `or`: a scalar on the CPU.",
     .devices = "cpu",

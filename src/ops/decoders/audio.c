@@ -71,8 +71,7 @@ static hr_status audio_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_audio = {
-    HR_OP_ABI,
-    .name = "decoders.audio",
+    HR_OP("decoders.audio"),
     .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU, CAF, NIST SPHERE, VOC and rarer formats "
            "with integers of up to 32 bits, floats, mu-law, A-law or ADPCM; FLAC, Vorbis, Opus and "
            "MP3. The outputs are the samples, of shape (frames, channels), and the sampling rate "

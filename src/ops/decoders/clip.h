@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What the operators that decode videos in memory share. */
-#ifndef HR_OPS_DECODERS_CLIP_H
-#define HR_OPS_DECODERS_CLIP_H
+#pragma once
 
 #include "codecs/video/frames.h"
 #include "headrace/operator.h"
@@ -22,5 +21,3 @@ hr_status hr__clip_infer(hr_op_call *c, const hr_tensor *table, hr_clip_select_f
                          hr_error *error);
 /* Decodes the frames. */
 hr_status hr__clip_run(hr_op_call *c, hr_error *error);
-
-#endif

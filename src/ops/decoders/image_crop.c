@@ -45,8 +45,7 @@ static hr_status image_crop_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_image_crop = {
-    HR_OP_ABI,
-    .name = "decoders.image_crop",
+    HR_OP("decoders.image_crop"),
     .doc =
         "Decodes a window of an image. The pixels are those of `decoders.image` followed by "
         "`crop`, but only what the window needs is decoded. The input is the bytes of one file per "

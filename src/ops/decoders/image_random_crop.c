@@ -28,8 +28,7 @@ static hr_status image_random_crop_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_image_random_crop = {
-    HR_OP_ABI,
-    .name = "decoders.image_random_crop",
+    HR_OP("decoders.image_random_crop"),
     .doc = "Decodes a random window of an image. Its area and aspect ratio are drawn from ranges, "
            "its position uniformly. Only what the window needs is decoded. The input is the bytes "
            "of one file per sample (1-D, UINT8), the output is HWC.",

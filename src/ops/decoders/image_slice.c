@@ -67,8 +67,7 @@ static hr_status image_slice_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_image_slice = {
-    HR_OP_ABI,
-    .name = "decoders.image_slice",
+    HR_OP("decoders.image_slice"),
     .doc = "Decodes a window of an image. The window is given by its start and its end or size, in "
            "pixels or in fractions of the extent; x comes before y unless `axes` or `axis_names` "
            "are given. Inputs are the bytes of one file per sample (1-D, UINT8), and optionally "

@@ -175,8 +175,7 @@ static hr_status inflate_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_inflate = {
-    HR_OP_ABI,
-    .name = "decoders.inflate",
+    HR_OP("decoders.inflate"),
     .doc = "Decompresses samples: 1-D UINT8 to the given shape and type. A sample can consist of "
            "several chunks that inflate to the same shape; then they form the first axis of the "
            "output. On the CPU, data that is damaged or has another size is an error; on a GPU, "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* decoders.inflate: the chunks of a sample, and the LZ4 block format, for the CPU and devices. */
-#ifndef HR_OPS_DECODERS_INFLATE_H
-#define HR_OPS_DECODERS_INFLATE_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -80,5 +79,3 @@ HR_SHARED int64_t lz4_inflate(const uint8_t *at, int64_t coded, uint8_t *to, int
     }
     return ~done;
 }
-
-#endif

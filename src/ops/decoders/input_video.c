@@ -33,8 +33,7 @@ static hr_status input_video_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_experimental_inputs_video = {
-    HR_OP_ABI,
-    .name = "experimental.inputs.video",
+    HR_OP("experimental.inputs.video"),
     .doc = "Cuts a video into sequences of frames. `Pipeline.feed_input` takes the bytes of one "
            "file; the batches that follow are its sequences, as many as fit in a batch.",
     .devices = "cpu|mixed",

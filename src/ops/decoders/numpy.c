@@ -89,8 +89,7 @@ static hr_status numpy_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_numpy = {
-    HR_OP_ABI,
-    .name = "decoders.numpy",
+    HR_OP("decoders.numpy"),
     .doc = "Decodes the bytes of files that numpy.save wrote. Arrays in Fortran order or in the "
            "opposite byte order become ordinary tensors.",
     .devices = "cpu",

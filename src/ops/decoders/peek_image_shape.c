@@ -40,8 +40,7 @@ static hr_status peek_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_peek_image_shape = {
-    HR_OP_ABI,
-    .name = "peek_image_shape",
+    HR_OP("peek_image_shape"),
     .doc = "Reads height, width and channels of an image from its header, without decoding it. The "
            "input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,), or "
            "(4,) with `all_pages`: the frames come first.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What decoders.audio and readers.nemo_asr share: from stored samples to the output. */
-#ifndef HR_OPS_DECODERS_SOUND_H
-#define HR_OPS_DECODERS_SOUND_H
+#pragma once
 
 #include "codecs/audio/coded.h"
 #include "headrace/operator.h"
@@ -50,5 +49,3 @@ hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *opti
 /* Computes it. */
 hr_status hr__sound_run(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                         hr_arena *arena, hr_error *error);
-
-#endif

@@ -73,8 +73,7 @@ static hr_status video_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_decoders_video = {
-    HR_OP_ABI,
-    .name = "decoders.video",
+    HR_OP("decoders.video"),
     .doc = "Decodes video files: frames of H.264, HEVC, VP8, VP9, AV1, MPEG-4 and MJPEG, as RGB. "
            "The output has the layout FHWC. Frames are counted in the order of presentation. Only "
            "what is needed for the selected frames is decoded, from the key frame before each. The "

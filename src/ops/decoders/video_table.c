@@ -58,8 +58,7 @@ static hr_status video_table_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op__video_table = {
-    HR_OP_ABI,
-    .name = "_video_table",
+    HR_OP("_video_table"),
     .doc =
         "The positions of the packets in the bytes of a video file, and the number of its frames.",
     .devices = "cpu",

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What encoders share. The size of a file is known when it is encoded, and outputs get their memory
  * before an operator runs. So `infer` encodes, and `run` copies. */
-#ifndef HR_OPS_ENCODERS_ENCODE_H
-#define HR_OPS_ENCODERS_ENCODE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -24,5 +23,3 @@ hr_status hr_encode_take(const hr_tensor *in, int64_t most, hr_encode_image *ima
 /* Describes the output, and leaves the file to hr_encode_run. */
 hr_status hr_encode_keep(hr_op_call *c, const hr_encoded *encoded, hr_error *error);
 hr_status hr_encode_run(hr_op_call *c, hr_error *error);
-
-#endif

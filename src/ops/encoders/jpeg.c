@@ -71,8 +71,7 @@ static hr_status jpeg_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_encoders_jpeg = {
-    HR_OP_ABI,
-    .name = "encoders.jpeg",
+    HR_OP("encoders.jpeg"),
     .doc = "Encodes images as baseline JPEG files: the output has the bytes of the file, 1-D "
            "UINT8. Not in DALI. The input is UINT8, RGB or grey. The file is the one that "
            "libjpeg-turbo writes with its accurate DCT.",

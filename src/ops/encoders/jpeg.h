@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* encoders.jpeg: what its table on the CPU and its two parts on a GPU share. */
-#ifndef HR_OPS_ENCODERS_JPEG_H
-#define HR_OPS_ENCODERS_JPEG_H
+#pragma once
 
 #include "codecs/jpeg/encode.h"
 #include "headrace/operator.h"
@@ -17,5 +16,3 @@ extern const hr_arg_def hr_jpeg_arg_defs[];
 /* Checks the input of a call. `image->pixels` is that of the tensor. */
 hr_status hr_jpeg_take(const hr_op_call *c, hr_jpeg_pixels *image, hr_jpeg_encoding *how,
                        hr_error *error);
-
-#endif

@@ -178,8 +178,7 @@ static hr_status file_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op__jpeg_scan = {
-    HR_OP_ABI,
-    .name = "_jpeg_scan",
+    HR_OP("_jpeg_scan"),
     .doc = "The first part of encoders.jpeg on a GPU.",
     .devices = "gpu",
     .flags = HR_OP_HIDDEN,
@@ -192,8 +191,7 @@ const hr_op_def hr_op__jpeg_scan = {
 };
 
 const hr_op_def hr_op__jpeg_file = {
-    HR_OP_ABI,
-    .name = "_jpeg_file",
+    HR_OP("_jpeg_file"),
     .doc = "The second part of encoders.jpeg on a GPU.",
     .devices = "gpu",
     .flags = HR_OP_HIDDEN,

@@ -3,8 +3,7 @@
 /* encoders.jpeg on a GPU: its two parts, and the memory that they share. The first part,
  * `_jpeg_scan`, transforms the image and finds out where the bits of each block go; so the size is
  * known. The second one, `_jpeg_file`, writes the file. */
-#ifndef HR_OPS_ENCODERS_JPEG_SCAN_H
-#define HR_OPS_ENCODERS_JPEG_SCAN_H
+#pragma once
 
 #include "codecs/jpeg/best_codes.h"
 #include "headrace/operator.h"
@@ -67,5 +66,3 @@ typedef struct hr_jpeg_file_memo {
     const uint8_t *header; /* on the device */
     int32_t header_size;
 } hr_jpeg_file_memo;
-
-#endif

@@ -32,8 +32,7 @@ static hr_status png_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_encoders_png = {
-    HR_OP_ABI,
-    .name = "encoders.png",
+    HR_OP("encoders.png"),
     .doc =
         "Encodes images as PNG files: the output has the bytes of the file, 1-D UINT8. Not in "
         "DALI. The input is UINT8 or UINT16: grey or RGB, with or without alpha. Nothing is lost.",

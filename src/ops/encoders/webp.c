@@ -32,8 +32,7 @@ static hr_status webp_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_encoders_webp = {
-    HR_OP_ABI,
-    .name = "encoders.webp",
+    HR_OP("encoders.webp"),
     .doc = "Encodes images as WebP files, through libwebp: the output has the bytes of the file, "
            "1-D UINT8. Not in DALI. The input is UINT8, RGB or RGBA.",
     .devices = "cpu",

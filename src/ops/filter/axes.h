@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The axes that filters work along: all dimensions but frames and channels. */
-#ifndef HR_OPS_FILTER_AXES_H
-#define HR_OPS_FILTER_AXES_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -31,5 +30,3 @@ hr_status hr__frame_count_check(const char *name, int32_t given, const hr_data_a
 hr_status hr__axis_count_check(const char *name, int32_t n, int32_t axes, hr_error *error);
 /* The type of the output: that of the input, or FLOAT. `dtype` is an argument. */
 hr_status hr__filtered_dtype(int32_t dtype, hr_dtype in, hr_dtype *out, hr_error *error);
-
-#endif

@@ -9,8 +9,7 @@ static hr_status dilate_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_dilate = {
-    HR_OP_ABI,
-    .name = "experimental.dilate",
+    HR_OP("experimental.dilate"),
     .doc = "Makes each pixel the maximum of a rectangular window around it, per "
            "channel. " HR_WINDOW_TYPES,
     .infer = dilate_infer,

@@ -9,8 +9,7 @@ static hr_status erode_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_erode = {
-    HR_OP_ABI,
-    .name = "experimental.erode",
+    HR_OP("experimental.erode"),
     .doc = "Makes each pixel the minimum of a rectangular window around it, per "
            "channel. " HR_WINDOW_TYPES,
     .infer = erode_infer,

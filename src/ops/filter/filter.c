@@ -308,8 +308,7 @@ static hr_status filter_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_filter = {
-    HR_OP_ABI,
-    .name = "filter",
+    HR_OP("filter"),
     .doc = "Correlates images with a filter (the filter is not flipped). The first input has two "
            "dimensions besides frames and channels; its type is UINT8, UINT16, INT16 or FLOAT. The "
            "second input is the filter, of type FLOAT and shape (rows, columns), or (frames, rows, "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* filter: shared by the CPU and the GPU. */
-#ifndef HR_OPS_FILTER_FILTER_H
-#define HR_OPS_FILTER_FILTER_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/border.h"
@@ -23,5 +22,3 @@ typedef struct hr_filter2d {
     const hr_anchor *anchors;
     int32_t anchor_count; /* 1, or one per frame */
 } hr_filter2d;
-
-#endif

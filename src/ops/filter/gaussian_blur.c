@@ -126,8 +126,7 @@ static hr_status gaussian_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_gaussian_blur = {
-    HR_OP_ABI,
-    .name = "gaussian_blur",
+    HR_OP("gaussian_blur"),
     .doc = "Blurs images, volumes and other data with one to three axes: every dimension except "
            "frames and channels is filtered with a Gaussian. At the edges, elements are reflected; "
            "the first and the last are not repeated. Without a layout, all dimensions are axes.",

@@ -149,8 +149,7 @@ static hr_status laplacian_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_laplacian = {
-    HR_OP_ABI,
-    .name = "laplacian",
+    HR_OP("laplacian"),
     .doc = "Computes the Laplacian of images, volumes and other data with one to three axes: the "
            "sum of the second derivatives along every dimension except frames and channels. At the "
            "edges, elements are reflected; the first and the last are not repeated. Without a "

@@ -28,8 +28,7 @@ static hr_status median_blur_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_median_blur = {
-    HR_OP_ABI,
-    .name = "experimental.median_blur",
+    HR_OP("experimental.median_blur"),
     .doc = "Makes each pixel the median of a rectangular window around it, per channel. Pixels "
            "outside the image are those at its edge. " HR_WINDOW_TYPES,
     HR_WINDOW_FIELDS,

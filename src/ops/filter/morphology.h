@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What dilate and erode share. */
-#ifndef HR_OPS_FILTER_MORPHOLOGY_H
-#define HR_OPS_FILTER_MORPHOLOGY_H
+#pragma once
 
 #include "ops/filter/window.h"
 
@@ -20,5 +19,3 @@ hr_status hr__morphology_infer(hr_op_call *c, hr_window_kind kind, hr_error *err
 #define HR_MORPHOLOGY_FIELDS                                                                       \
     HR_WINDOW_FIELDS, .args = hr__morphology_arg_defs, .args_size = sizeof(hr_morphology_args),    \
                       .check = hr__morphology_check
-
-#endif

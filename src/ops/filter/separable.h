@@ -3,8 +3,7 @@
 /* Operators that filter data axes with given taps. Images whose frames have the same taps are a
  * step of an image program. Everything else is processed piece by piece: one per frame, if frames
  * have taps of their own. */
-#ifndef HR_OPS_FILTER_SEPARABLE_H
-#define HR_OPS_FILTER_SEPARABLE_H
+#pragma once
 
 #include "image/program.h"
 #include "ops/filter/axes.h"
@@ -56,5 +55,3 @@ static inline hr_op_call hr__separable_piece(const hr_op_call *c, int32_t i, hr_
     call.memo = &memo->piece[i];
     return call;
 }
-
-#endif

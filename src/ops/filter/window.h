@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Operators that choose an element of a rectangular window around each pixel. They only compare
  * elements, and do that with unsigned integers in the same order. Shared by the CPU and the GPU. */
-#ifndef HR_OPS_FILTER_WINDOW_H
-#define HR_OPS_FILTER_WINDOW_H
+#pragma once
 
 #include "ops/filter/axes.h"
 #include "core/shared.h"
@@ -57,5 +56,3 @@ HR_SHARED uint32_t window_element(uint32_t key, int32_t dtype)
     bool all = dtype == HR_DTYPE_FLOAT && key >> 31 == 0;
     return key ^ (all ? 0xffffffff : 0x80000000);
 }
-
-#endif

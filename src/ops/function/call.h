@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Common code of operators that call a function of the caller. */
-#ifndef HR_OPS_FUNCTION_CALL_H
-#define HR_OPS_FUNCTION_CALL_H
+#pragma once
 
 #include "core/core.h"
 #include "device/launch.h"
@@ -57,5 +56,3 @@ hr_status hr__function_run_device(hr_op_call *calls, int32_t n, hr_function_devi
 /* Queues the copies of output `output` into calls[].out. */
 hr_status hr__function_copy(hr_op_call *calls, int32_t n, int32_t output,
                             const hr_function_device_call *device, hr_error *error);
-
-#endif

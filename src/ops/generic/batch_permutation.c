@@ -44,8 +44,7 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
     int32_t *order = hr_arena_alloc(calls[0].arena, (size_t)samples * sizeof(*order), error);
     bool fixed = !a->no_fixed_points || samples == 1;
 
-    if (!order)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(order);
     if (a->allow_repetitions) {
         draw_each(rng, order, samples, fixed);
     } else {
@@ -63,8 +62,7 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
 }
 
 const hr_op_def hr_op_batch_permutation = {
-    HR_OP_ABI,
-    .name = "batch_permutation",
+    HR_OP("batch_permutation"),
     .doc = "A random permutation of the indices of the samples in the batch, one index per sample, "
            "for `permute_batch`.",
     .devices = "cpu",

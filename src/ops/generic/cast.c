@@ -55,8 +55,7 @@ hr_status hr__cast_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_cast = {
-    HR_OP_ABI,
-    .name = "cast",
+    HR_OP("cast"),
     .doc = "Converts elements to another type. Floats are rounded (halves away from zero), values "
            "outside the range of the type saturate, and NaN becomes 0. BOOL is True where the "
            "rounded value is not 0. Enumerations (INTERP_TYPE) convert from and to integers. Shape "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Conversion of elements to another type. */
-#ifndef HR_OPS_GENERIC_CAST_H
-#define HR_OPS_GENERIC_CAST_H
+#pragma once
 
 #include "headrace/operator.h"
 
@@ -10,5 +9,3 @@
 hr_status hr__cast_describe(hr_op_call *c, hr_dtype to, hr_error *error);
 /* run: converts input 0 to the type of output 0. Also for columns. */
 hr_status hr__cast_run(hr_op_call *c, hr_error *error);
-
-#endif

@@ -18,8 +18,7 @@ static hr_status cast_like_lower(hr_op_call *c, hr_image_program *program, hr_er
 }
 
 const hr_op_def hr_op_cast_like = {
-    HR_OP_ABI,
-    .name = "cast_like",
+    HR_OP("cast_like"),
     .doc = "Converts elements to the type of the second input, as `cast` does. Shape and layout do "
            "not change.",
     .devices = "cpu|gpu",

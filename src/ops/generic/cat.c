@@ -51,8 +51,7 @@ static hr_status cat_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_cat = {
-    HR_OP_ABI,
-    .name = "cat",
+    HR_OP("cat"),
     .doc = "Joins the inputs along an axis. They must have the same type and equal extents along "
            "all other axes. The layout is that of the first input.",
     .devices = "cpu|gpu",

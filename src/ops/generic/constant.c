@@ -98,8 +98,7 @@ static hr_status constant_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_constant = {
-    HR_OP_ABI,
-    .name = "constant",
+    HR_OP("constant"),
     .doc = "Returns the same tensor for every sample.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,

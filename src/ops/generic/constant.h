@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The state of a constant node, shared with the GPU version. */
-#ifndef HR_OPS_GENERIC_CONSTANT_H
-#define HR_OPS_GENERIC_CONSTANT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -12,5 +11,3 @@ typedef struct hr_constant {
     size_t count; /* of the values: one for each element of the shape, or one for all */
     void *values; /* of `dtype`; they follow this struct */
 } hr_constant;
-
-#endif

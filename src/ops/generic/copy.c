@@ -12,8 +12,7 @@ static hr_status copy_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_copy = {
-    HR_OP_ABI,
-    .name = "copy",
+    HR_OP("copy"),
     .doc = "Returns a copy of its input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC |

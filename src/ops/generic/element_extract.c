@@ -65,8 +65,7 @@ static hr_status element_extract_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_element_extract = {
-    HR_OP_ABI,
-    .name = "element_extract",
+    HR_OP("element_extract"),
     .doc = "Extracts frames of a sequence by their numbers, one output per frame.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,

@@ -69,8 +69,7 @@ static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_expand_dims = {
-    HR_OP_ABI,
-    .name = "expand_dims",
+    HR_OP("expand_dims"),
     .doc = "Inserts dimensions of extent 1 into the shape. The elements do not change.",
     .devices = "cpu|gpu",
     .flags =

@@ -60,8 +60,7 @@ static hr_status external_source_infer(hr_op_call *c, hr_error *error)
 static const hr_source_def external_source = {.kind = HR_SOURCE_KIND_FED};
 
 const hr_op_def hr_op_external_source = {
-    HR_OP_ABI,
-    .name = "external_source",
+    HR_OP("external_source"),
     .doc =
         "A source of batches that come from a callable or an iterable, or that the program feeds.",
     .devices = "cpu|gpu",

@@ -57,7 +57,7 @@ static void repeat(void *to, const hr_shape *shape, size_t item, const void *fro
     hr__region_copy(to, from, &region);
 }
 
-void hr__fill_number(const hr_op_call *c, double value)
+hr_status hr__fill_number(const hr_op_call *c, double value)
 {
     const hr_tensor *out = &c->out[0];
     uint8_t element[8];
@@ -67,6 +67,7 @@ void hr__fill_number(const hr_op_call *c, double value)
     for (int32_t k = 0; hr_tensor_bytes(out, &bytes) && k < c->count; k++)
         fill((uint8_t *)out->data + (size_t)k * bytes, &out->shape, hr_dtype_size(out->dtype),
              element);
+    return HR_STATUS_OK;
 }
 
 static hr_status check(const hr_shape *to, const hr_shape *from, hr_error *error)
@@ -170,4 +171,21 @@ hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
     broadcast(&out->shape, &from->shape, item, stride);
     repeat(out->data, &out->shape, item, data, stride);
     return HR_STATUS_OK;
+}
+
+hr_status hr__number_infer(hr_op_call *c, double value, hr_error *error)
+{
+    const hr_number_args *a = c->args;
+
+    HR_TRY(hr__fill_infer(c, &a->fill, a->dtype, error));
+    return hr__fill_number_infer(c, value, error);
+}
+
+hr_status hr__number_like_infer(hr_op_call *c, double value, hr_error *error)
+{
+    const int32_t dtype = ((const hr_number_args *)c->args)->dtype;
+
+    hr_tensor_describe(&c->out[0], dtype == HR_DTYPE_NONE ? c->in[0].dtype : (hr_dtype)dtype,
+                       c->in[0].shape, c->in[0].layout.name);
+    return hr__fill_number_infer(c, value, error);
 }

@@ -21,8 +21,7 @@ static hr_status full_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_full = {
-    HR_OP_ABI,
-    .name = "full",
+    HR_OP("full"),
     .doc = "Broadcasts the input, a value or a tensor, to the given shape.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,

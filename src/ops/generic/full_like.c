@@ -15,8 +15,7 @@ static hr_status full_like_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_full_like = {
-    HR_OP_ABI,
-    .name = "full_like",
+    HR_OP("full_like"),
     .doc = "Broadcasts the second input, a value or a tensor, to the shape of the first input, "
            "whose type and layout the output has.",
     .devices = "cpu|gpu",

@@ -35,8 +35,7 @@ static hr_status get_property_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_get_property = {
-    HR_OP_ABI,
-    .name = "get_property",
+    HR_OP("get_property"),
     .doc = "Returns a property of the input as text: a 1-D tensor of UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_CHEAP | HR_OP_ANYWHERE,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Common code of `cat` and `stack`, which join tensors along an axis. */
-#ifndef HR_OPS_GENERIC_JOIN_H
-#define HR_OPS_GENERIC_JOIN_H
+#pragma once
 
 #include "core/core.h"
 
@@ -13,5 +12,3 @@ hr_status hr__join_check(const hr_op_call *c, int32_t axis, hr_error *error);
 hr_status hr__join_axis(int32_t *axis, int32_t ndim, hr_error *error);
 /* Fills the memo for hr__parts_run: the inputs follow one another along dimension `axis`. */
 hr_status hr__join_parts(hr_op_call *c, int32_t axis, hr_error *error);
-
-#endif

@@ -37,8 +37,7 @@ static hr_status lookup_table_create(const void *args, void **state, hr_error *e
     for (int32_t i = 0; i < a->keys.n; i++)
         count = HR_MAX(count, (size_t)a->keys.v[i] + 1);
     hr_table *t = hr_calloc(1, sizeof(*t) + (count + 1) * item, error);
-    if (!t)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(t);
     t->count = count;
     t->values = (uint8_t *)(t + 1);
     for (size_t k = 0; k <= count; k++)
@@ -130,8 +129,7 @@ static hr_status lookup_table_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_lookup_table = {
-    HR_OP_ABI,
-    .name = "lookup_table",
+    HR_OP("lookup_table"),
     .doc = "Maps integers to values by a table of keys and values. Shape and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_COLUMNS,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The state of a lookup_table node, shared with the GPU version. */
-#ifndef HR_OPS_GENERIC_LOOKUP_TABLE_H
-#define HR_OPS_GENERIC_LOOKUP_TABLE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -11,5 +10,3 @@ typedef struct hr_table {
     size_t count;
     uint8_t *values;
 } hr_table;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The arguments with which `reshape` and `reinterpret` describe the new shape. */
-#ifndef HR_OPS_GENERIC_NEW_SHAPE_H
-#define HR_OPS_GENERIC_NEW_SHAPE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -40,5 +39,3 @@ typedef struct hr_new_shape_args {
 /* Describes output 0: the bytes of input 0 as elements of `dtype`. */
 hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *args, hr_dtype dtype,
                         hr_error *error);
-
-#endif

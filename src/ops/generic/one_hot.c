@@ -99,8 +99,7 @@ static hr_status one_hot_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_one_hot = {
-    HR_OP_ABI,
-    .name = "one_hot",
+    HR_OP("one_hot"),
     .doc = "Converts class numbers to vectors: `on_value` at the class, `off_value` elsewhere. "
            "Fractions of class numbers are truncated.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The memo that infer of one_hot leaves for the run, on the CPU or on a device. */
-#ifndef HR_OPS_GENERIC_ONE_HOT_H
-#define HR_OPS_GENERIC_ONE_HOT_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -19,5 +18,3 @@ HR_SHARED int64_t one_hot_class(double v, int32_t classes)
 {
     return v > -1.0 && v < (double)classes ? (int64_t)v : -1;
 }
-
-#endif

@@ -76,8 +76,7 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_pad = {
-    HR_OP_ABI,
-    .name = "pad",
+    HR_OP("pad"),
     .doc = "Adds elements at the ends of axes, so that all samples reach the largest extent in the "
            "batch, or a given extent.",
     .devices = "cpu|gpu",

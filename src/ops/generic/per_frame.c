@@ -29,8 +29,7 @@ static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_per_frame = {
-    HR_OP_ABI,
-    .name = "per_frame",
+    HR_OP("per_frame"),
     .doc = "Marks the input as a sequence with one value per frame, so that it can be an argument "
            "of an operator on sequences. The first letter of the layout becomes F.",
     .devices = "cpu|gpu",

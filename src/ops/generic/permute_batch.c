@@ -35,8 +35,7 @@ static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error
 }
 
 const hr_op_def hr_op_permute_batch = {
-    HR_OP_ABI,
-    .name = "permute_batch",
+    HR_OP("permute_batch"),
     .doc = "Changes the order of the samples in the batch. Samples may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS,

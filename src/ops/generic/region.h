@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Copies a box of elements between memory with any two sets of strides. Slicing, padding, joining
  * and transposing are made of such copies. */
-#ifndef HR_OPS_GENERIC_REGION_H
-#define HR_OPS_GENERIC_REGION_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -51,5 +50,3 @@ typedef struct hr_region_parts {
 hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, hr_error *error);
 /* run of operators with this memo. */
 hr_status hr__parts_run(hr_op_call *c, hr_error *error);
-
-#endif

@@ -49,8 +49,7 @@ static hr_status reinterpret_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reinterpret = {
-    HR_OP_ABI,
-    .name = "reinterpret",
+    HR_OP("reinterpret"),
     .doc = "Returns the same bytes as elements of another type, with another shape or layout. An "
            "optional second input is the new shape.",
     .devices = "cpu|gpu",

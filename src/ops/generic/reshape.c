@@ -20,8 +20,7 @@ static hr_status reshape_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reshape = {
-    HR_OP_ABI,
-    .name = "reshape",
+    HR_OP("reshape"),
     .doc = "Returns the same elements with another shape or layout, or both. An optional second "
            "input is the new shape.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Inputs that are sequences of frames. */
-#ifndef HR_OPS_GENERIC_SEQUENCE_H
-#define HR_OPS_GENERIC_SEQUENCE_H
+#pragma once
 
 #include "core/error.h"
 #include "headrace/operator.h"
@@ -21,5 +20,3 @@ static inline bool hr__sequence_layout(const hr_tensor *in)
 {
     return !in->layout.name[0] || in->layout.name[0] == 'F';
 }
-
-#endif

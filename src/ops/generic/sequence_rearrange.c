@@ -71,8 +71,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_sequence_rearrange = {
-    HR_OP_ABI,
-    .name = "sequence_rearrange",
+    HR_OP("sequence_rearrange"),
     .doc = "Puts the frames of a sequence into another order. Frames may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_SEQUENCE,

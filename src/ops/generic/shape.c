@@ -28,8 +28,7 @@ static hr_status shape_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_shape = {
-    HR_OP_ABI,
-    .name = "_shape",
+    HR_OP("_shape"),
     .doc = "The extents of the input, a tensor of shape (dimensions,).",
     .devices = "cpu|gpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
@@ -42,8 +41,7 @@ const hr_op_def hr_op_shape = {
 };
 
 const hr_op_def hr_op_shapes = {
-    HR_OP_ABI,
-    .name = "shapes",
+    HR_OP("shapes"),
     .doc = "The extents of the input, a tensor of shape (dimensions,). The method `shape()` of "
            "data nodes does the same.",
     .devices = "cpu|gpu",

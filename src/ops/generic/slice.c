@@ -192,8 +192,7 @@ static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error
 }
 
 const hr_op_def hr_op_slice = {
-    HR_OP_ABI,
-    .name = "slice",
+    HR_OP("slice"),
     .doc =
         "Takes a window of a tensor. The window is given by its start and its end or size, in "
         "elements or in fractions of the extent; x comes before y unless `axes` or `axis_names` "

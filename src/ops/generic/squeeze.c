@@ -76,8 +76,7 @@ static hr_status squeeze_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_squeeze = {
-    HR_OP_ABI,
-    .name = "squeeze",
+    HR_OP("squeeze"),
     .doc = "Removes dimensions of extent 1 from shape and layout. The elements do not change.",
     .devices = "cpu|gpu",
     .flags =

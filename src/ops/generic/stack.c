@@ -41,8 +41,7 @@ static hr_status stack_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_stack = {
-    HR_OP_ABI,
-    .name = "stack",
+    HR_OP("stack"),
     .doc = "Joins inputs of the same type and shape along a new axis.",
     .devices = "cpu|gpu",
     HR_ARGS(stack_args,

@@ -122,8 +122,7 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op__subscript = {
-    HR_OP_ABI,
-    .name = "_subscript",
+    HR_OP("_subscript"),
     .doc = "Selects elements by index and range, like NumPy's basic indexing. `at_D` selects one "
            "index of dimension D and removes the dimension. `lo_D`, `hi_D` and `step_D` select a "
            "range, clipped to the extent. Other dimensions do not change. The layout loses the "

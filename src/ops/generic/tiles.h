@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Transposes planes of elements in tiles. */
-#ifndef HR_OPS_GENERIC_TILES_H
-#define HR_OPS_GENERIC_TILES_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -12,5 +11,3 @@
  * not overlap. */
 bool hr__tiles_copy(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t rows,
                     int64_t columns, size_t item);
-
-#endif

@@ -15,8 +15,7 @@ static hr_status transfer_infer(hr_op_call *c, hr_error *error)
 static const hr_arg_def transfer_arg_defs[] = {HR_ARG_END};
 
 const hr_op_def hr_op__to_gpu = {
-    HR_OP_ABI,
-    .name = "_to_gpu",
+    HR_OP("_to_gpu"),
     .doc = "Copies its input to GPU memory.",
     .devices = "gpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_TO_DEVICE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
@@ -26,8 +25,7 @@ const hr_op_def hr_op__to_gpu = {
 };
 
 const hr_op_def hr_op__to_cpu = {
-    HR_OP_ABI,
-    .name = "_to_cpu",
+    HR_OP("_to_cpu"),
     .doc = "Copies its input to host memory.",
     .devices = "cpu",
     .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_TO_HOST | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

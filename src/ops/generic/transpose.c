@@ -77,8 +77,7 @@ static hr_status transpose_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_transpose = {
-    HR_OP_ABI,
-    .name = "transpose",
+    HR_OP("transpose"),
     .doc = "Changes the order of the dimensions.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

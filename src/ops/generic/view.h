@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Common code of operators that change no elements, and of operators with axes as arguments. */
-#ifndef HR_OPS_GENERIC_VIEW_H
-#define HR_OPS_GENERIC_VIEW_H
+#pragma once
 
 #include "core/core.h"
 
@@ -20,5 +19,3 @@ hr_status hr__ndim_check(int32_t ndim, hr_error *error);
  * exist or is repeated. */
 hr_status hr__axes_resolve(const hr_tensor *t, hr_ints axes, const char *names, int32_t *out,
                            int32_t *count, hr_error *error);
-
-#endif

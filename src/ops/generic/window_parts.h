@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A window of a tensor with any number of dimensions, filled outside the tensor. */
-#ifndef HR_OPS_GENERIC_WINDOW_PARTS_H
-#define HR_OPS_GENERIC_WINDOW_PARTS_H
+#pragma once
 
 #include "ops/generic/region.h"
 
@@ -11,5 +10,3 @@
  * index i of dimension `channel_dim`. Fill values are converted as DALI converts them. */
 hr_status hr__window_parts(hr_op_call *c, const int64_t *start, const float *fill,
                            int32_t fill_count, int32_t channel_dim, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Products of the matrices of transforms, on the CPU and on a GPU. */
-#ifndef HR_OPS_GEOMETRY_CHAIN_H
-#define HR_OPS_GEOMETRY_CHAIN_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -36,5 +35,3 @@ typedef struct hr_transform_product {
     int64_t frames;
     const float *made; /* on the device: a matrix for each frame; NULL: the operator makes none */
 } hr_transform_product;
-
-#endif

@@ -42,8 +42,7 @@ static hr_status coord_flip_infer(hr_op_call *c, hr_error *error)
     hr_coord_flip *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     char text[128];
 
-    if (!memo)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(memo);
     if (in->dtype != HR_DTYPE_FLOAT || in->shape.ndim != 2 || in->shape.extent[1] > 3)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input has type %s and shape %s; it must be FLOAT with shape (points, "
@@ -82,8 +81,7 @@ static hr_status coord_flip_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_coord_flip = {
-    HR_OP_ABI,
-    .name = "coord_flip",
+    HR_OP("coord_flip"),
     .doc =
         "Mirrors points: a coordinate x becomes 2 * center - x. Points are the rows of the input.",
     .devices = "cpu|gpu",

@@ -230,8 +230,7 @@ static hr_status coord_transform_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_coord_transform = {
-    HR_OP_ABI,
-    .name = "coord_transform",
+    HR_OP("coord_transform"),
     .doc = "Maps points by a matrix and a vector: M * p + T. The last dimension of the input holds "
            "the coordinates of a point; that of the output has one per row of the matrix.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Arguments with values per frame, and the sequences to which they belong. */
-#ifndef HR_OPS_GEOMETRY_FRAMES_H
-#define HR_OPS_GEOMETRY_FRAMES_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -26,5 +25,3 @@ hr_status hr__frames_join_argument(hr_frames *frames, const hr_op_call *c, hr_fl
 hr_floats hr__frames_part(hr_floats list, int64_t frame);
 /* Element i of a list; a single element applies to all. */
 float hr__frames_element(hr_floats list, int32_t i);
-
-#endif

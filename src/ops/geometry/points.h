@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Coordinates of points, on the CPU and on the GPU, and the memos that infer leaves for both. */
-#ifndef HR_OPS_GEOMETRY_POINTS_H
-#define HR_OPS_GEOMETRY_POINTS_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -46,5 +45,3 @@ typedef struct hr_coord_transform {
     bool repeated;          /* every frame maps the same points */
     hr_point_map *maps;     /* one per frame */
 } hr_coord_transform;
-
-#endif

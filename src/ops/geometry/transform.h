@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Affine transforms as matrices with D rows and D + 1 columns: common code of transforms.*. */
-#ifndef HR_OPS_GEOMETRY_TRANSFORM_H
-#define HR_OPS_GEOMETRY_TRANSFORM_H
+#pragma once
 
 #include "ops/geometry/chain.h"
 #include "ops/geometry/frames.h"
@@ -60,5 +59,3 @@ hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_
 hr_status hr__transform_leave(hr_op_call *c, int32_t ndim, int64_t frames, const float *made,
                               hr_error *error);
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);
-
-#endif

@@ -53,8 +53,7 @@ static hr_status combine_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_transforms_combine = {
-    HR_OP_ABI,
-    .name = "transforms.combine",
+    HR_OP("transforms.combine"),
     .doc = "Combines transforms that are applied one after the other, the first input first, into "
            "one matrix.",
     .devices = "cpu|gpu",

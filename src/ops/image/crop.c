@@ -114,8 +114,7 @@ static hr_status crop_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_crop = {
-    HR_OP_ABI,
-    .name = "crop",
+    HR_OP("crop"),
     .doc =
         "Takes a window of height and width, and of the depth of volumes or the frames of "
         "sequences if `crop_d` or three elements of `crop` are given. The layout does not change.",

@@ -182,8 +182,7 @@ static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *e
 }
 
 const hr_op_def hr_op_crop_mirror_normalize = {
-    HR_OP_ABI,
-    .name = "crop_mirror_normalize",
+    HR_OP("crop_mirror_normalize"),
     .doc = "Takes a window, mirrors it, computes (v - mean) / std * scale + shift for every "
            "channel and converts type and layout. The input is UINT8, UINT16, INT16, INT32, "
            "FLOAT16 or FLOAT. For sequences and volumes, give `output_layout`.",

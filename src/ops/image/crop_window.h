@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The crop window of `crop`, `crop_mirror_normalize` and `decoders.image_crop`: its arguments, and
  * the window for an image of a given size. */
-#ifndef HR_OPS_IMAGE_CROP_WINDOW_H
-#define HR_OPS_IMAGE_CROP_WINDOW_H
+#pragma once
 
 #include "image/program.h"
 #include "kernels/border.h"
@@ -89,5 +88,3 @@ hr_bounds hr__bounds_parse(const char *policy);
 /* Checks or trims the box according to the policy. PAD and REPEAT do not change it. */
 hr_status hr__crop_bound(const hr_op_call *c, hr_crop_box *box, hr_bounds bounds, int64_t depth,
                          int64_t height, int64_t width, hr_error *error);
-
-#endif

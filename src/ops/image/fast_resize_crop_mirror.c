@@ -4,8 +4,7 @@
 #include "ops/image/resize_crop_mirror.h"
 
 const hr_op_def hr_op_fast_resize_crop_mirror = {
-    HR_OP_ABI,
-    .name = "fast_resize_crop_mirror",
+    HR_OP("fast_resize_crop_mirror"),
     .doc = "Like `resize_crop_mirror`, which should be used instead, but without antialiasing by "
            "default.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The filter arguments of resampling operators, and their meaning for one axis. */
-#ifndef HR_OPS_IMAGE_FILTERS_H
-#define HR_OPS_IMAGE_FILTERS_H
+#pragma once
 
 #include "image/program.h"
 
@@ -40,5 +39,3 @@ typedef struct hr_filter_args {
 void hr__filter_choose(const hr_filter_args *args, hr_resample_axis *axis);
 /* The type of the output for images of type `in`: UINT8, INT16, UINT16 or FLOAT. */
 hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *out, hr_error *error);
-
-#endif

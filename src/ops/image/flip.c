@@ -16,8 +16,7 @@ static hr_status flip_lower(hr_op_call *c, hr_image_program *program, hr_error *
 }
 
 const hr_op_def hr_op_flip = {
-    HR_OP_ABI,
-    .name = "flip",
+    HR_OP("flip"),
     .doc = "Reverses axes. Shape, type and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

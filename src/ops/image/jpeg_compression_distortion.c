@@ -201,8 +201,7 @@ static hr_status distortion_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_jpeg_compression_distortion = {
-    HR_OP_ABI,
-    .name = "jpeg_compression_distortion",
+    HR_OP("jpeg_compression_distortion"),
     .doc = "Adds the artefacts of JPEG compression to RGB images: the output is the image after it "
            "was saved as JPEG and decoded again, with chroma at half size (4:2:0). The input is "
            "UINT8.",

@@ -77,8 +77,7 @@ static hr_status optical_flow_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_optical_flow = {
-    HR_OP_ABI,
-    .name = "optical_flow",
+    HR_OP("optical_flow"),
     .doc = "Finds where the pixels of each frame of a sequence were in the frame before, with the "
            "optical flow engine of NVIDIA GPUs. For every frame but the first, the output has a "
            "vector (x, y) per cell of the grid, in pixels of the input: what is at a position in "

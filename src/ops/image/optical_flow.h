@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* optical_flow: what the operator and the CUDA module share. */
-#ifndef HR_OPS_IMAGE_OPTICAL_FLOW_H
-#define HR_OPS_IMAGE_OPTICAL_FLOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ typedef struct optical_flow_args {
     int32_t enable_temporal_hints, enable_external_hints;
     int32_t image_type;
 } optical_flow_args;
-
-#endif

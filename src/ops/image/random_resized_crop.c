@@ -34,8 +34,7 @@ static hr_status random_resized_crop_lower(hr_op_call *c, hr_image_program *prog
 }
 
 const hr_op_def hr_op_random_resized_crop = {
-    HR_OP_ABI,
-    .name = "random_resized_crop",
+    HR_OP("random_resized_crop"),
     .doc = "Takes a window of random area, aspect ratio and position, and resizes it to `size`. "
            "All frames of a sequence share the window. Inputs are UINT8, INT16, UINT16 or FLOAT; "
            "the output has the type of the input or FLOAT.",

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The random window of `decoders.image_random_crop` and `random_resized_crop`: its arguments and
  * the draw. */
-#ifndef HR_OPS_IMAGE_RANDOM_WINDOW_H
-#define HR_OPS_IMAGE_RANDOM_WINDOW_H
+#pragma once
 
 #include "image/program.h"
 
@@ -45,5 +44,3 @@ typedef struct hr_random_window_args {
  * of attempts. */
 hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng, int64_t height,
                             int64_t width, hr_window *window, hr_error *error);
-
-#endif

@@ -68,8 +68,7 @@ static hr_status remap_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_remap = {
-    HR_OP_ABI,
-    .name = "experimental.remap",
+    HR_OP("experimental.remap"),
     .doc = "Takes every pixel of the output from a position in the input: the second and the third "
            "input hold the x and the y of these positions, in pixels. They are FLOAT and have the "
            "size of the output. Pixels outside the input are 0. The input is UINT8, UINT16, INT16 "

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What experimental.remap and experimental.warp_perspective share: images whose pixels come from
  * positions that maps or matrices give. nvcc compiles this header, too. */
-#ifndef HR_OPS_IMAGE_REMAPPED_H
-#define HR_OPS_IMAGE_REMAPPED_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "kernels/remap.h"
@@ -31,5 +30,3 @@ hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp,
 /* Checks that pixels exist, and describes the output. */
 hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error);
 hr_status hr__remapped_run(hr_op_call *c, hr_error *error);
-
-#endif

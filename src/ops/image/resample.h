@@ -3,8 +3,7 @@
 /* Separable filters along any axes of a tensor, on the CPU and on a device: resampling, or given
  * taps. Two axes of images are filtered by an image program, other axes one after the other
  * (depth, height, width) in float. */
-#ifndef HR_OPS_IMAGE_RESAMPLE_H
-#define HR_OPS_IMAGE_RESAMPLE_H
+#pragma once
 
 #include "image/device.h"
 #include "image/program.h"
@@ -53,5 +52,3 @@ bool hr__resample_is_identity(const hr_filter_axis *axis, int64_t extent);
 /* The rest of infer: filters input 0 to output 0, which is described. */
 hr_status hr__resample_infer(const hr_op_call *c, hr_resampling *r, hr_error *error);
 hr_status hr__resample_run(hr_op_call *c, const hr_resampling *r, hr_error *error);
-
-#endif

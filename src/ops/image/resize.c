@@ -218,8 +218,7 @@ static hr_status resize_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_resize = {
-    HR_OP_ABI,
-    .name = "resize",
+    HR_OP("resize"),
     .doc = "Resizes images (height, width), every frame of sequences, and volumes (depth, height, "
            "width). Pixel i covers [i, i + 1). When an axis shrinks, its filter is widened to "
            "avoid aliasing. Pixels outside the image repeat its edge. The input is UINT8, INT16, "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What resize and resize_crop_mirror share. */
-#ifndef HR_OPS_IMAGE_RESIZE_H
-#define HR_OPS_IMAGE_RESIZE_H
+#pragma once
 
 #include "ops/image/filters.h"
 #include "ops/image/resample.h"
@@ -82,5 +81,3 @@ hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_t
                            hr_error *error);
 hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *error);
 hr_status hr__resize_run(hr_op_call *c, hr_error *error);
-
-#endif

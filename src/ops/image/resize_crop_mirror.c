@@ -66,8 +66,7 @@ hr_status hr__resize_crop_mirror_lower(hr_op_call *c, hr_image_program *program,
 }
 
 const hr_op_def hr_op_resize_crop_mirror = {
-    HR_OP_ABI,
-    .name = "resize_crop_mirror",
+    HR_OP("resize_crop_mirror"),
     .doc = "Resizes, crops a window of the result and mirrors it, in one step. Without a window, "
            "the whole result is kept. In a window larger than the result, the edge repeats.",
     .devices = "cpu|gpu",

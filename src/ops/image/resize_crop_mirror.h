@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What resize_crop_mirror and fast_resize_crop_mirror share. */
-#ifndef HR_OPS_IMAGE_RESIZE_CROP_MIRROR_H
-#define HR_OPS_IMAGE_RESIZE_CROP_MIRROR_H
+#pragma once
 
 #include "ops/image/crop_window.h"
 #include "ops/image/resize.h"
@@ -26,5 +25,3 @@ typedef struct hr_resize_crop_mirror_args {
 hr_status hr__resize_crop_mirror_check(const void *args, const hr_given *given, hr_error *error);
 hr_status hr__resize_crop_mirror_infer(hr_op_call *c, hr_error *error);
 hr_status hr__resize_crop_mirror_lower(hr_op_call *c, hr_image_program *program, hr_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The size rules of `resize`: they turn the requested sizes into a source range and an output
  * length per axis. */
-#ifndef HR_OPS_IMAGE_RESIZE_SIZE_H
-#define HR_OPS_IMAGE_RESIZE_SIZE_H
+#pragma once
 
 #include "image/program.h"
 
@@ -37,5 +36,3 @@ typedef struct hr_resize_request {
 /* Fills lo, hi and out of `axis[0 .. axes - 1]`. */
 hr_status hr__resize_solve(const hr_resize_request *request, hr_resample_axis *axis,
                            hr_error *error);
-
-#endif

@@ -104,8 +104,7 @@ static hr_status rotate_lower(hr_op_call *c, hr_image_program *program, hr_error
 }
 
 const hr_op_def hr_op_rotate = {
-    HR_OP_ABI,
-    .name = "rotate",
+    HR_OP("rotate"),
     .doc = "Rotates images and volumes about their centre. Without `size` or `keep_size`, the "
            "output is as large as the rotated input. Frames of a sequence have the same size, and "
            "may have different angles.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Rotation of images and volumes: the matrix, the size of the canvas, and the map. */
-#ifndef HR_OPS_IMAGE_ROTATION_H
-#define HR_OPS_IMAGE_ROTATION_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels/gather.h"
@@ -22,5 +21,3 @@ hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, h
 void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, int32_t *alike);
 /* The map from the output to the input, whose centres coincide. */
 void hr__rotation_map(const hr_rotation *r, const int64_t *in, const int64_t *out, hr_map *map);
-
-#endif

@@ -181,8 +181,7 @@ static hr_status tensor_resize_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_tensor_resize = {
-    HR_OP_ABI,
-    .name = "tensor_resize",
+    HR_OP("tensor_resize"),
     .doc = "Resizes any axes of a tensor, as `resize` resizes images. Inputs are UINT8, INT16, "
            "UINT16 or FLOAT; the output has the type of the input or FLOAT.",
     .aliases = HR_NAMES("experimental.tensor_resize"),

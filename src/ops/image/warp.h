@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What operators share that take pixels from positions by a map: `rotate`, `warp_affine` and, of
  * the matrices, `warp_perspective`. */
-#ifndef HR_OPS_IMAGE_WARP_H
-#define HR_OPS_IMAGE_WARP_H
+#pragma once
 
 #include "image/program.h"
 
@@ -48,5 +47,3 @@ hr_status hr__warp_end(const hr_op_call *c, hr_image_program *program, const hr_
 hr_status hr__warp_matrices(const hr_op_call *c, hr_floats given, int32_t rows, int32_t columns,
                             hr_floats *list, hr_error *error);
 hr_status hr__warp_frames_check(const hr_floats *matrices, int64_t frames, hr_error *error);
-
-#endif

@@ -100,8 +100,7 @@ static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_
 }
 
 const hr_op_def hr_op_warp_affine = {
-    HR_OP_ABI,
-    .name = "warp_affine",
+    HR_OP("warp_affine"),
     .doc = "Warps images and volumes by an affine map. All frames of a sequence get the same size; "
            "they may have different matrices.",
     .devices = "cpu|gpu",

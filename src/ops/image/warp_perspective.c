@@ -132,8 +132,7 @@ static hr_status perspective_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_warp_perspective = {
-    HR_OP_ABI,
-    .name = "experimental.warp_perspective",
+    HR_OP("experimental.warp_perspective"),
     .doc = "Warps images by a perspective map. The input is UINT8, UINT16, INT16 or FLOAT. All "
            "frames of a sequence get the same size; they may have different matrices. Positions "
            "and interpolation are in single precision; integers are rounded, ties to even.",

@@ -77,8 +77,7 @@ static hr_status dump_image_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_dump_image = {
-    HR_OP_ABI,
-    .name = "dump_image",
+    HR_OP("dump_image"),
     .doc = "Writes images to files in the current folder, as PPM or PGM text, and returns them "
            "unchanged. Every batch writes the same files: those of the last one remain.",
     .devices = "cpu|gpu",

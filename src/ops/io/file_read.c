@@ -90,8 +90,7 @@ static hr_status file_read_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_io_file_read = {
-    HR_OP_ABI,
-    .name = "io.file.read",
+    HR_OP("io.file.read"),
     .doc = "Reads whole files. The input is the name of a file as bytes (1-D, UINT8 or INT8), the "
            "output is its content (1-D, UINT8).",
     .devices = "cpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Files of the format of numpy.save: what their header says, and their elements. */
-#ifndef HR_OPS_IO_NPY_H
-#define HR_OPS_IO_NPY_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -40,5 +39,3 @@ bool hr__npy_usable(const hr_npy *npy, const void *elements);
 void hr__npy_repair(const hr_npy *npy, void *elements, size_t count);
 /* Copies the array to row-major memory; `elements` is where they are in the file. */
 void hr__npy_copy(const hr_npy *npy, const void *elements, void *to);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Members of ZIP archives (.npz files) that are in memory. */
-#ifndef HR_OPS_IO_ZIP_H
-#define HR_OPS_IO_ZIP_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -13,5 +12,3 @@ bool hr__zip_match(const void *data, size_t size);
  * arena if it had to be inflated. */
 hr_status hr__zip_member(const uint8_t *data, size_t size, const char *name, hr_arena *arena,
                          const uint8_t **out, size_t *out_size, hr_error *error);
-
-#endif

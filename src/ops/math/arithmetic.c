@@ -490,8 +490,7 @@ static hr_status arithmetic_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_arithmetic = {
-    HR_OP_ABI,
-    .name = "_arithmetic",
+    HR_OP("_arithmetic"),
     .doc = "Applies one operator or function to the elements of one or two tensors, or of a tensor "
            "and a constant. Integers wrap. Integer division truncates towards zero. `/` and "
            "functions of integers return FLOAT. Comparisons return BOOL and compare by value.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The memo that infer of _arithmetic leaves for the run, on the CPU or on a device. */
-#ifndef HR_OPS_MATH_ARITHMETIC_H
-#define HR_OPS_MATH_ARITHMETIC_H
+#pragma once
 
 #include "core/core.h"
 #include "ops/math/elements.h"
@@ -19,5 +18,3 @@ typedef struct hr_arithmetic {
     bool mixed; /* compares INT64 with UINT64 */
     const struct hr_kernels *kernels;
 } hr_arithmetic;
-
-#endif

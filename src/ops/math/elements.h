@@ -4,8 +4,7 @@
  * loops on the CPU and for threads of a GPU. They behave like C's operators: integer division
  * truncates, and % has the sign of the dividend. Where an overflow is possible, unsigned types are
  * used. */
-#ifndef HR_OPS_MATH_ELEMENTS_H
-#define HR_OPS_MATH_ELEMENTS_H
+#pragma once
 
 #include "ops/math/functions_inline.h"
 
@@ -121,5 +120,3 @@ HR_SHARED hr_math_op math_turned(hr_math_op op)
     X(HR_MATH_OP_FPOW, (T)power((double)a, (double)b)) \
     X(HR_MATH_OP_ATAN2, (T)angle((double)a, (double)b))
 /* clang-format on */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Arithmetic on runs of elements of one type. Operands of other types are converted before. */
-#ifndef HR_OPS_MATH_ELEMENTWISE_H
-#define HR_OPS_MATH_ELEMENTWISE_H
+#pragma once
 
 #include "core/core.h"
 #include "ops/math/elements.h"
@@ -18,5 +17,3 @@ hr_status hr__math_apply(hr_math_op op, hr_dtype type, void *out, const void *a,
 /* Compares INT64 elements of a with UINT64 elements of b by value; `op` is the comparison. */
 void hr__math_compare_mixed(hr_math_op op, uint8_t *out, const int64_t *a, const uint64_t *b,
                             size_t n);
-
-#endif

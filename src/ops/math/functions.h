@@ -3,8 +3,7 @@
 /* Elementary functions, made from those of core/mathx.h, so they have the same bits on every
  * machine. In double precision the relative error is about 1e-14; results of type FLOAT are
  * correctly rounded except for rare ties. */
-#ifndef HR_OPS_MATH_FUNCTIONS_H
-#define HR_OPS_MATH_FUNCTIONS_H
+#pragma once
 
 #include "ops/math/elementwise.h"
 
@@ -13,5 +12,3 @@ typedef double (*hr_math_function)(double);
 /* The function of an operator with one operand, for results of type FLOAT or FLOAT64; NULL if the
  * operator is not a function. */
 hr_math_function hr__math_function(hr_math_op op, bool is_float);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Roots, logarithms, trigonometric and hyperbolic functions, for the CPU and the GPU. Series are
  * used near zero, where differences of exponentials cancel. */
-#ifndef HR_OPS_MATH_FUNCTIONS_INLINE_H
-#define HR_OPS_MATH_FUNCTIONS_INLINE_H
+#pragma once
 
 #include "core/mathx_short.h"
 
@@ -215,5 +214,3 @@ MATH_SHORT_TWO(mod, fmod)
     X(HR_MATH_OP_TANH, math_tanh) X(HR_MATH_OP_ASINH, math_asinh) \
     X(HR_MATH_OP_ACOSH, math_acosh) X(HR_MATH_OP_ATANH, math_atanh)
 /* clang-format on */
-
-#endif

@@ -12,8 +12,7 @@ static hr_status noise_gaussian_infer(hr_op_call *c, hr_error *error)
     const noise_gaussian_args *a = c->args;
     hr_noise_gaussian *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     *m = (hr_noise_gaussian){a->mean, a->stddev};
     c->memo = m;
     return hr__noise_infer(c, error);
@@ -48,8 +47,7 @@ static hr_status noise_gaussian_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_noise_gaussian = {
-    HR_OP_ABI,
-    .name = "noise.gaussian",
+    HR_OP("noise.gaussian"),
     .doc = "Adds normally distributed noise to every element. The result is rounded and saturated "
            "to the type of the input.",
     .devices = "cpu|gpu",

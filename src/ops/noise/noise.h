@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Noise on the CPU and on the GPU: the memos that infer leaves for both, and what one draw makes of
  * an element. Which draw belongs to which element is said in kernels/noise.h. */
-#ifndef HR_OPS_NOISE_NOISE_H
-#define HR_OPS_NOISE_NOISE_H
+#pragma once
 
 #include "core/core.h"
 #include "core/rng_inline.h"
@@ -109,5 +108,3 @@ typedef struct hr_salt_pepper {
     uint64_t salt, pepper;            /* elements, in the low bytes */
     int64_t pixels, channels, pixel_step, channel_step;
 } hr_salt_pepper;
-
-#endif

@@ -95,8 +95,7 @@ static hr_status salt_pepper_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_noise_salt_and_pepper = {
-    HR_OP_ABI,
-    .name = "noise.salt_and_pepper",
+    HR_OP("noise.salt_and_pepper"),
     .doc = "Replaces random pixels by salt (white) or pepper (black).",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

@@ -101,8 +101,7 @@ static hr_status noise_shot_infer(hr_op_call *c, hr_error *error)
 {
     hr_noise_shot *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     m->factor = ((const noise_shot_args *)c->args)->factor;
     c->memo = m;
     return hr__noise_infer(c, error);
@@ -123,8 +122,7 @@ static hr_status noise_shot_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_noise_shot = {
-    HR_OP_ABI,
-    .name = "noise.shot",
+    HR_OP("noise.shot"),
     .doc = "Simulates the noise of counting single events, such as photons. Every element is "
            "replaced by a random number whose mean is the element. The result is rounded and "
            "saturated to the type of the input.",

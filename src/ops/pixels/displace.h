@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* sphere, water and jitter: pixels taken from positions that follow from a formula. nvcc compiles
  * this header, too. */
-#ifndef HR_OPS_PIXELS_DISPLACE_H
-#define HR_OPS_PIXELS_DISPLACE_H
+#pragma once
 
 #include "core/rng_inline.h"
 #include "core/rounding.h"
@@ -114,5 +113,3 @@ hr_status hr__displace_check(const hr_displace_args *a, hr_error *error);
 hr_status hr__displace_create(const void *args, void **state, hr_error *error);
 void hr__displace_destroy(void *state);
 hr_status hr__displace_run(hr_op_call *c, hr_error *error);
-
-#endif

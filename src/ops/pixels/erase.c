@@ -222,8 +222,7 @@ static hr_status erase_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_erase = {
-    HR_OP_ABI,
-    .name = "erase",
+    HR_OP("erase"),
     .doc = "Overwrites one or more regions of the input. Parts of regions outside the input are "
            "ignored.",
     .devices = "cpu|gpu",

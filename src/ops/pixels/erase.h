@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What erase leaves for its run. */
-#ifndef HR_OPS_PIXELS_ERASE_H
-#define HR_OPS_PIXELS_ERASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ typedef struct hr_erase {
     const uint64_t *fills; /* elements of the tensor's type in the low bytes */
     int32_t fill_count;
 } hr_erase;
-
-#endif

@@ -16,8 +16,7 @@ static hr_status grid_mask_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
     hr_grid_mask *g = hr_arena_alloc(c->arena, sizeof(*g), error);
 
-    if (!g)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(g);
     if (in->dtype != HR_DTYPE_UINT8 && in->dtype != HR_DTYPE_INT16 && in->dtype != HR_DTYPE_INT32 &&
         in->dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR,
@@ -85,8 +84,7 @@ static hr_status grid_mask_run(hr_op_call *c, hr_error *error)
     size_t row = width * channels * hr_dtype_size(in->dtype);
     uint8_t *keep = hr_arena_alloc(c->arena, width + 1, error);
 
-    if (!keep)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(keep);
     if (!hr_shape_volume(&in->shape, &total) || total == 0)
         return HR_STATUS_OK;
     for (int32_t y = 0; y < extent[0]; y++) {
@@ -99,8 +97,7 @@ static hr_status grid_mask_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_grid_mask = {
-    HR_OP_ABI,
-    .name = "grid_mask",
+    HR_OP("grid_mask"),
     .doc = "Sets the squares of a grid to 0. The input has height, width and channels; its type is "
            "UINT8, INT16, INT32 or FLOAT.",
     .devices = "cpu|gpu",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What grid_mask leaves for its run; nvcc compiles this header, too. */
-#ifndef HR_OPS_PIXELS_GRID_MASK_H
-#define HR_OPS_PIXELS_GRID_MASK_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -29,5 +28,3 @@ HR_SHARED bool grid_mask_keeps(const hr_grid_mask *g, int32_t x, int32_t y)
     float v = (float)x * g->dy + (float)y * g->dx - g->shift_y;
     return grid_mask_part(u) >= g->ratio || grid_mask_part(v) >= g->ratio;
 }
-
-#endif

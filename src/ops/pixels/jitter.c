@@ -26,8 +26,7 @@ static hr_status jitter_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_jitter = {
-    HR_OP_ABI,
-    .name = "jitter",
+    HR_OP("jitter"),
     .doc = "Takes every element from a random position near its own. Edges repeat. The input is "
            "UINT8 or FLOAT.",
     .devices = "gpu",

@@ -210,8 +210,7 @@ static hr_status multi_paste_batch(hr_op_call *calls, int32_t n, hr_error *error
 }
 
 const hr_op_def hr_op_multi_paste = {
-    HR_OP_ABI,
-    .name = "multi_paste",
+    HR_OP("multi_paste"),
     .doc = "Pastes regions of images, one after the other, onto a canvas of zeros. The images are "
            "the inputs or, with `in_ids`, samples of the batch.",
     .devices = "cpu|gpu",

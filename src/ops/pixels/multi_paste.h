@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* multi_paste: what is pasted where, for the CPU and the GPU. Errors are written to a buffer `text`
  * of HR_PASTE_TEXT bytes. */
-#ifndef HR_OPS_PIXELS_MULTI_PASTE_H
-#define HR_OPS_PIXELS_MULTI_PASTE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -159,5 +158,3 @@ static inline bool multi_paste_region(const hr_multi_paste *m, int64_t frame, in
     }
     return true;
 }
-
-#endif

@@ -116,8 +116,7 @@ static hr_status paste_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_paste = {
-    HR_OP_ABI,
-    .name = "paste",
+    HR_OP("paste"),
     .doc = "Puts the image on a larger canvas of one colour. The input is UINT8.",
     .devices = "cpu|gpu",
     HR_ARGS(paste_args,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What paste leaves for its run. */
-#ifndef HR_OPS_PIXELS_PASTE_H
-#define HR_OPS_PIXELS_PASTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ typedef struct hr_paste {
     int32_t channels;
     const uint8_t *fill; /* one per channel */
 } hr_paste;
-
-#endif

@@ -22,8 +22,7 @@ static hr_status sphere_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_sphere = {
-    HR_OP_ABI,
-    .name = "sphere",
+    HR_OP("sphere"),
     .doc = "Distorts the image as if it were on a sphere: each pixel is taken from a position "
            "whose distance from the centre is the square of its own. The input is UINT8 or FLOAT.",
     .devices = "cpu|gpu",

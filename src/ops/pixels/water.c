@@ -98,8 +98,7 @@ static hr_status water_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_water = {
-    HR_OP_ABI,
-    .name = "water",
+    HR_OP("water"),
     .doc = "Moves rows horizontally by ampl_x * sin(freq_x * y + phase_x), and columns vertically "
            "by ampl_y * cos(freq_y * x + phase_y). The input is UINT8 or FLOAT.",
     .devices = "cpu|gpu",

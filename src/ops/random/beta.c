@@ -99,8 +99,7 @@ static hr_status beta_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_beta = {
-    HR_OP_ABI,
-    .name = "random.beta",
+    HR_OP("random.beta"),
     .doc = "Draws numbers from a beta distribution, between 0 and 1: one scalar per sample, or a "
            "tensor with the shape `shape` or that of the input.",
     .devices = "cpu",

@@ -149,8 +149,7 @@ static hr_status choice_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_choice = {
-    HR_OP_ABI,
-    .name = "random.choice",
+    HR_OP("random.choice"),
     .doc = "Draws slices along the first dimension of the input or, if the input is a number n, "
            "integers 0 .. n - 1. Makes one choice per sample, unless `shape` or a second input "
            "with the wanted shape is given.",

@@ -28,8 +28,7 @@ static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
     int32_t dtype = args->dtype == HR_DTYPE_NONE ? HR_DTYPE_INT32 : args->dtype;
     hr_coin_flip *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     m->below = (double)args->probability * 0x1p32;
     c->memo = m;
     return hr__draw_describe(c, args->shape, (hr_dtype)dtype, error);
@@ -57,8 +56,7 @@ static hr_status coin_flip_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_coin_flip = {
-    HR_OP_ABI,
-    .name = "random.coin_flip",
+    HR_OP("random.coin_flip"),
     .doc = "Draws 1 with the given probability, otherwise 0. Returns one scalar per sample, unless "
            "`shape` or an input with the wanted shape is given.",
     .aliases = HR_NAMES("coin_flip", "ops:CoinFlip"),

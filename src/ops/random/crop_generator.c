@@ -54,8 +54,7 @@ static hr_status crop_generator_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_crop_generator = {
-    HR_OP_ABI,
-    .name = "random_crop_generator",
+    HR_OP("random_crop_generator"),
     .doc = "Draws windows of random area and aspect ratio. The input is the shape of an image: "
            "height, width and optionally channels. The outputs are start and size of the window.",
     .devices = "cpu",

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Numbers from draws of 32 bits, on the CPU and on the GPU, and the memos that infer leaves for
  * both. */
-#ifndef HR_OPS_RANDOM_DISTRIBUTION_H
-#define HR_OPS_RANDOM_DISTRIBUTION_H
+#pragma once
 
 #include "core/rng_inline.h"
 #include "ops/random/gauss.h"
@@ -78,5 +77,3 @@ HR_SHARED double normal_fine(const hr_normal *m, const uint32_t *bits)
 {
     return normal_scaled(m, gauss_of(normal_uniform_fine(bits)));
 }
-
-#endif

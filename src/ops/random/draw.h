@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Common code of random operators: the output shape (`shape`, the shape of an input, or a scalar),
  * and draws in groups of four. */
-#ifndef HR_OPS_RANDOM_DRAW_H
-#define HR_OPS_RANDOM_DRAW_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -25,5 +24,3 @@ typedef void (*hr_draw_fn)(const hr_op_call *c, const uint32_t *bits, size_t n, 
 /* Calls `make` run by run to write output 0 of all samples of the call. Element k of a sample gets
  * draws per * k .. per * k + per - 1 of its generator; `per` is 1, 2 or 4. */
 void hr__draw(const hr_op_call *c, size_t per, hr_draw_fn make);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Makes one normally distributed number of each uniform one, so that the numbering of draws is
  * simple: rational approximations of the inverse distribution, for the centre and for the tails. */
-#ifndef HR_OPS_RANDOM_GAUSS_H
-#define HR_OPS_RANDOM_GAUSS_H
+#pragma once
 
 #include "core/mathx_inline.h"
 
@@ -90,5 +89,3 @@ HR_SHARED double gauss_of(double u)
     gauss_ratio z = gauss_centre(side);
     return side * (z.top / z.bottom);
 }
-
-#endif

@@ -22,8 +22,7 @@ static hr_status normal_infer(hr_op_call *c, hr_error *error)
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
     hr_normal *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     m->mean = (double)a->mean;
     m->stddev = (double)a->stddev;
     c->memo = m;
@@ -58,8 +57,7 @@ static hr_status normal_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_normal = {
-    HR_OP_ABI,
-    .name = "random.normal",
+    HR_OP("random.normal"),
     .doc = "Draws normally distributed numbers. Returns one scalar per sample, unless `shape` or "
            "an input with the wanted shape is given.",
     .aliases = HR_NAMES("normal_distribution", "ops:NormalDistribution"),

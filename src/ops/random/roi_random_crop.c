@@ -91,8 +91,7 @@ static hr_status roi_crop_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_roi_random_crop = {
-    HR_OP_ABI,
-    .name = "roi_random_crop",
+    HR_OP("roi_random_crop"),
     .doc = "Draws the start of a crop so that the crop is within a region of interest. In "
            "dimensions where the crop is larger than the region, it contains the whole region.",
     .devices = "cpu",

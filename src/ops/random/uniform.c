@@ -24,8 +24,7 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
     hr_uniform *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(m);
     if (a->values.v && a->values.n < 1)
         return hr_fail(error, HR_STATUS_ERROR, "`values` is empty; it must have a number to draw");
     if (!a->values.v && !(a->range.v[0] < a->range.v[a->range.n - 1]))
@@ -81,8 +80,7 @@ static hr_status uniform_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_random_uniform = {
-    HR_OP_ABI,
-    .name = "random.uniform",
+    HR_OP("random.uniform"),
     .doc = "Draws numbers uniformly from a range of real numbers or from a list. Returns one "
            "scalar per sample, unless `shape` or an input with the wanted shape is given.",
     .aliases = HR_NAMES("uniform", "ops:Uniform"),

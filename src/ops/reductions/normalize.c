@@ -248,8 +248,7 @@ static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
 }
 
 const hr_op_def hr_op_normalize = {
-    HR_OP_ABI,
-    .name = "normalize",
+    HR_OP("normalize"),
     .doc = "Subtracts means and divides by standard deviations along axes: (x - mean) / stddev * "
            "scale + shift, with stddev = sqrt(variance + epsilon). Where the data does not vary, "
            "the result is `shift`.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The memo of normalize: `infer` makes it, and both the CPU and the device run with it. */
-#ifndef HR_OPS_REDUCTIONS_NORMALIZE_H
-#define HR_OPS_REDUCTIONS_NORMALIZE_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -52,5 +51,3 @@ static inline bool normalization_unlike(const hr_op_call *calls, int32_t i, char
     }
     return false;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Reductions along axes. The order of additions depends only on the shape and the axes. */
-#ifndef HR_OPS_REDUCTIONS_REDUCE_H
-#define HR_OPS_REDUCTIONS_REDUCE_H
+#pragma once
 
 #include "core/shared.h"
 #include "kernels/kernels.h"
@@ -49,5 +48,3 @@ HR_SHARED size_t reduce_pass(size_t wide)
 {
     return wide >= 64 ? 32 : 2048 / wide;
 }
-
-#endif

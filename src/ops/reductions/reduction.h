@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Common code of the reductions: arguments, shapes and types. */
-#ifndef HR_OPS_REDUCTIONS_REDUCTION_H
-#define HR_OPS_REDUCTIONS_REDUCTION_H
+#pragma once
 
 #include "ops/reductions/reduce.h"
 
@@ -62,5 +61,3 @@ hr_reduce_kind hr__reduction_squares(const hr_op_call *c);
 /* The whole infer of operators with means as input 1. */
 hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error *error);
 hr_status hr__reduction_run(hr_op_call *c, hr_error *error);
-
-#endif

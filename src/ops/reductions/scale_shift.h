@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* (x - mean) * factor + shift. Elements that a reduction would combine share a mean and a factor.
  */
-#ifndef HR_OPS_REDUCTIONS_SCALE_SHIFT_H
-#define HR_OPS_REDUCTIONS_SCALE_SHIFT_H
+#pragma once
 
 #include "ops/reductions/reduce.h"
 
@@ -11,5 +10,3 @@
 void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out,
                      const hr_reduce_shape *shape, const float *mean, const float *factor,
                      float shift);
-
-#endif

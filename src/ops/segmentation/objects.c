@@ -106,13 +106,11 @@ hr_status hr__objects_find(const int32_t *labels, const hr_shape *shape, int32_t
     if (volume == 0)
         return HR_STATUS_OK;
     int32_t *parent = hr_arena_alloc(arena, volume * sizeof(*parent), error);
-    if (!parent)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(parent);
     connect(labels, shape, background, (int32_t)volume, parent);
     *count = number(labels, background, (int32_t)volume, parent);
     *objects = hr_arena_alloc(arena, (size_t)*count * sizeof(hr_component), error);
-    if (!*objects)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(*objects);
     memset(*objects, 0, (size_t)*count * sizeof(hr_component));
     measure(labels, shape, background, (int32_t)volume, parent, *objects);
     return HR_STATUS_OK;

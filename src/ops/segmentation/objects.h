@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Connected objects in a mask. */
-#ifndef HR_OPS_SEGMENTATION_OBJECTS_H
-#define HR_OPS_SEGMENTATION_OBJECTS_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -22,5 +21,3 @@ typedef struct hr_component {
 hr_status hr__objects_find(const int32_t *labels, const hr_shape *shape, int32_t background,
                            hr_arena *arena, hr_component **objects, int32_t *count,
                            hr_error *error);
-
-#endif

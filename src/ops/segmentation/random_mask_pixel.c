@@ -116,8 +116,7 @@ static hr_status mask_pixel_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_segmentation_random_mask_pixel = {
-    HR_OP_ABI,
-    .name = "segmentation.random_mask_pixel",
+    HR_OP("segmentation.random_mask_pixel"),
     .doc = "Draws the position of an element of a mask, with the same probability for each element "
            "or for each element of the foreground.",
     .devices = "cpu",

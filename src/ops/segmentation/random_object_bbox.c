@@ -241,8 +241,7 @@ static int32_t object_bbox_outputs(const void *args, int32_t n_in)
 }
 
 const hr_op_def hr_op_segmentation_random_object_bbox = {
-    HR_OP_ABI,
-    .name = "segmentation.random_object_bbox",
+    HR_OP("segmentation.random_object_bbox"),
     .doc = "Draws an object of a mask and returns the box around it. An object is a set of "
            "elements of one class that are connected through faces. If there is no object, the box "
            "is the whole mask.",

@@ -109,8 +109,7 @@ static hr_status select_masks_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_segmentation_select_masks = {
-    HR_OP_ABI,
-    .name = "segmentation.select_masks",
+    HR_OP("segmentation.select_masks"),
     .doc = "Selects the polygons of the masks in `mask_ids`, in this order, and their vertices. If "
            "a mask has several polygons, the last one is selected.",
     .devices = "cpu|gpu",

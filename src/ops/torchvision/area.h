@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Random windows of a given area, as torchvision draws them. */
-#ifndef HR_OPS_TORCHVISION_AREA_H
-#define HR_OPS_TORCHVISION_AREA_H
+#pragma once
 
 #include "image/program.h"
 
@@ -22,5 +21,3 @@ typedef struct hr_area_args {
 /* One attempt, which takes two draws: sides sqrt(area * ratio) and sqrt(area / ratio), rounded. */
 void hr__area_draw(const hr_area_args *args, const hr_rng *rng, int64_t attempt, double pixels,
                    double *over, double *under);
-
-#endif

@@ -44,8 +44,7 @@ static hr_status area_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *e
 }
 
 const hr_op_def hr_op_torchvision_area_crop = {
-    HR_OP_ABI,
-    .name = "_torchvision.area_crop",
+    HR_OP("_torchvision.area_crop"),
     .doc = "Takes a window of random area and ratio, as torchvision's RandomResizedCrop does.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,

@@ -311,8 +311,7 @@ static hr_status augment_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_torchvision_augment = {
-    HR_OP_ABI,
-    .name = "_torchvision.augment",
+    HR_OP("_torchvision.augment"),
     .doc = "Changes images as torchvision's random transforms do with Pillow.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,

@@ -65,8 +65,7 @@ static hr_status tv_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *err
 }
 
 const hr_op_def hr_op_torchvision_crop = {
-    HR_OP_ABI,
-    .name = "_torchvision.crop",
+    HR_OP("_torchvision.crop"),
     .doc = "Takes a window in the middle of an image, or anywhere, as torchvision does.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,

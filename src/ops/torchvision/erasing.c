@@ -55,8 +55,7 @@ static hr_status erasing_run(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_torchvision_erasing = {
-    HR_OP_ABI,
-    .name = "_torchvision.erasing",
+    HR_OP("_torchvision.erasing"),
     .doc = "Draws the window that torchvision's RandomErasing erases, possibly an empty one.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM | HR_OP_ANYWHERE,

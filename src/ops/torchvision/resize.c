@@ -66,8 +66,7 @@ static hr_status tv_resize_lower(hr_op_call *c, hr_image_program *p, hr_error *e
 }
 
 const hr_op_def hr_op_torchvision_resize = {
-    HR_OP_ABI,
-    .name = "_torchvision.resize",
+    HR_OP("_torchvision.resize"),
     .doc = "Resizes images as torchvision does with Pillow.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN,

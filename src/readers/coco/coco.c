@@ -224,8 +224,7 @@ static const hr_source_def coco_source = {
 };
 
 const hr_op_def hr_op_readers_coco = {
-    HR_OP_ABI,
-    .name = "readers.coco",
+    HR_OP("readers.coco"),
     .doc = "Reads images with annotations in the format of COCO. Outputs: the bytes of the file, "
            "boxes (FLOAT of shape (n, 4)), labels (INT32 of shape (n,)), and those that the "
            "arguments add.",

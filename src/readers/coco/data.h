@@ -5,8 +5,7 @@
  *
  * json.c and saved.c fill this data, draw.c makes masks of it; coco.c, the operator, is the only
  * file that knows arguments and outputs. */
-#ifndef HR_READERS_COCO_DATA_H
-#define HR_READERS_COCO_DATA_H
+#pragma once
 
 #include "readers/list.h"
 #include "readers/scan.h"
@@ -69,5 +68,3 @@ bool hr_coco_decode_counts(hr_scan *counts, const char *text, size_t size, hr_er
  * label counts. Scratch memory comes from the arena. */
 hr_status hr_coco_draw(const hr_coco_data *d, const hr_coco_image *image, int32_t *out,
                        hr_arena *arena, hr_error *error);
-
-#endif

@@ -3,8 +3,7 @@
 /* Reads a JSON file value by value, in the order of the file, through a window: annotations of
  * large data sets are never in memory as text or as a tree. The caller knows what comes next.
  * Errors say at which byte the file is wrong or ends. */
-#ifndef HR_READERS_COCO_JSON_STREAM_H
-#define HR_READERS_COCO_JSON_STREAM_H
+#pragma once
 
 #include "readers/scan.h"
 
@@ -34,5 +33,3 @@ hr_status hr_json_stream_skip(hr_json_stream *s); /* any value */
 hr_status hr_json_stream_end(hr_json_stream *s);  /* nothing may follow */
 /* An error at the current byte. */
 hr_status hr_json_stream_fail(hr_json_stream *s, const char *what);
-
-#endif

@@ -91,8 +91,7 @@ static const hr_source_def fits_source = {
 };
 
 const hr_op_def hr_op_experimental_readers_fits = {
-    HR_OP_ABI,
-    .name = "experimental.readers.fits",
+    HR_OP("experimental.readers.fits"),
     .doc = "Reads arrays of FITS files: images that are not compressed, and tiles compressed with "
            "RICE_1 or GZIP_1. Dimensions are in the order of NumPy, the reverse of NAXIS. BZERO "
            "and BSCALE are applied: arrays of unsigned numbers are unsigned, and other scaled "

@@ -3,8 +3,7 @@
 /* Images in FITS files: uncompressed ones, and those in tables of tiles that are compressed with
  * RICE_1 or GZIP_1. header.c reads cards, image.c pixels; only fits.c knows arguments and outputs.
  */
-#ifndef HR_READERS_FITS_IMAGE_H
-#define HR_READERS_FITS_IMAGE_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -66,5 +65,3 @@ hr_status hr_fits_read(const uint8_t *file, const hr_fits_hdu *hdu, void *out, h
  * numbers modulo 2^(8 bytes). false: the data is damaged. */
 bool hr_fits_rice(const uint8_t *data, size_t size, int32_t bytes, int32_t block, uint32_t *out,
                   size_t count);
-
-#endif

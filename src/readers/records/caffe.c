@@ -28,8 +28,7 @@ static hr_status open_database(const hr_strings *path, caffe_state state, void *
                                hr_error *error)
 {
     caffe_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(s);
     *s = state;
     hr_status status = hr_lmdb_open(&s->db, path, error);
     if (status != HR_STATUS_OK)
@@ -41,8 +40,9 @@ static hr_status open_database(const hr_strings *path, caffe_state state, void *
 
 #define CAFFE_SOURCE(function)                                                                     \
     {                                                                                              \
-        .kind = HR_SOURCE_KIND_INDEXED, .count = hr_lmdb_count, .mean_bytes = hr_lmdb_mean_bytes,  \
-        .files = hr_lmdb_files, .name = hr_lmdb_name, .locate = hr_lmdb_locate, .emit = (function) \
+        .kind = HR_SOURCE_KIND_INDEXED, .count = hr_records_count,                                 \
+        .mean_bytes = hr_records_mean_bytes, .files = hr_records_files, .name = hr_lmdb_name,      \
+        .locate = hr_records_locate, .emit = (function)                                            \
     }
 
 /* ---- readers.caffe ---- */
@@ -87,8 +87,7 @@ static hr_status caffe_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes
 
 static const hr_source_def caffe_source = CAFFE_SOURCE(caffe_emit);
 const hr_op_def hr_op_readers_caffe = {
-    HR_OP_ABI,
-    .name = "readers.caffe",
+    HR_OP("readers.caffe"),
     .doc = "Reads images and labels from LMDB databases of Caffe. Outputs: the image, UINT8 of "
            "shape (size,) if it is coded, otherwise (height, width, channels); its label, INT32 of "
            "shape (1,), or (0,) if it has none.",
@@ -151,8 +150,7 @@ static hr_status caffe2_emit(hr_op_call *c, int64_t index, const hr_tensor *byte
 
 static const hr_source_def caffe2_source = CAFFE_SOURCE(caffe2_emit);
 const hr_op_def hr_op_readers_caffe2 = {
-    HR_OP_ABI,
-    .name = "readers.caffe2",
+    HR_OP("readers.caffe2"),
     .doc = "Reads images, labels and other tensors from LMDB databases of Caffe2. Outputs: the "
            "image, UINT8 of shape (size,) if it is coded, otherwise (height, width, channels); its "
            "labels, INT32 or FLOAT, as `label_type` says; the additional tensors; a box.",

@@ -9,8 +9,7 @@
  *
  * The tensors of a sample are an image, labels, weights of the labels, additional ones, and a box.
  */
-#ifndef HR_READERS_RECORDS_CAFFE_MESSAGES_H
-#define HR_READERS_RECORDS_CAFFE_MESSAGES_H
+#pragma once
 
 #include "core/core.h"
 
@@ -31,5 +30,3 @@ typedef struct hr_caffe2_wanted {
 int32_t hr_caffe2_outputs(const hr_caffe2_wanted *wanted); /* their number */
 hr_status hr_caffe2_tensors(const hr_caffe2_wanted *wanted, const hr_tensor *value, hr_arena *arena,
                             hr_tensor *out, hr_error *error);
-
-#endif

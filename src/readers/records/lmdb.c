@@ -351,21 +351,6 @@ void hr_lmdb_close(hr_lmdb *db)
 
 /* ---- the source ---- */
 
-int64_t hr_lmdb_count(const void *state)
-{
-    return ((const hr_lmdb *)state)->values.count;
-}
-
-int64_t hr_lmdb_mean_bytes(const void *state)
-{
-    return hr_records_mean_bytes(&((const hr_lmdb *)state)->values);
-}
-
-const int64_t *hr_lmdb_files(const void *state, int32_t *count)
-{
-    return hr_records_files(&((const hr_lmdb *)state)->values, count);
-}
-
 const char *hr_lmdb_name(const void *state, int64_t index, char *room, size_t size)
 {
     const hr_lmdb *db = state;
@@ -375,13 +360,4 @@ const char *hr_lmdb_name(const void *state, int64_t index, char *room, size_t si
     snprintf(room, size, "%s at key %.*s", hr_shown_name(folder, shown, sizeof(shown)),
              (int)HR_MIN(end - start, INT32_MAX), db->keys + start);
     return room;
-}
-
-hr_status hr_lmdb_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                         hr_error *error)
-{
-    (void)error;
-    spans[0] = hr_records_span(&((const hr_lmdb *)state)->values, index);
-    *count = 1;
-    return HR_STATUS_OK;
 }

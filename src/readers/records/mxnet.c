@@ -362,8 +362,7 @@ static const hr_source_def mxnet_source = {
 };
 
 const hr_op_def hr_op_readers_mxnet = {
-    HR_OP_ABI,
-    .name = "readers.mxnet",
+    HR_OP("readers.mxnet"),
     .doc = "Reads images with labels from RecordIO files, as MXNet's im2rec makes them. Output 0: "
            "the coded image, UINT8 of shape (size,); output 1: its labels, FLOAT of shape (n,).",
     .aliases = HR_NAMES("mxnet_reader"),

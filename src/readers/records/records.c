@@ -25,8 +25,7 @@ hr_status hr_records_add(hr_record_table *t, const hr_record *records, int64_t c
     if (count > t->capacity - t->count) {
         int64_t capacity = HR_MAX(t->count + count, t->capacity / 2 * 3 + 1024);
         hr_record *grown = hr_realloc(t->records, (size_t)capacity, sizeof(*grown), error);
-        if (!grown)
-            return HR_STATUS_NO_MEMORY;
+        HR_TRY_ALLOC(grown);
         t->records = grown;
         t->capacity = capacity;
     }
@@ -43,12 +42,6 @@ void hr_records_end_file(hr_record_table *t, int32_t file)
     t->first[file + 1] = t->count;
 }
 
-const int64_t *hr_records_files(const hr_record_table *t, int32_t *count)
-{
-    *count = t->files;
-    return t->first;
-}
-
 int32_t hr_records_file(const hr_record_table *t, int64_t index)
 {
     int32_t low = 0, high = t->files - 1;
@@ -62,15 +55,37 @@ int32_t hr_records_file(const hr_record_table *t, int64_t index)
     return low;
 }
 
-int64_t hr_records_mean_bytes(const hr_record_table *t)
-{
-    return t->bytes / HR_MAX(t->count, 1);
-}
-
 hr_span hr_records_span(const hr_record_table *t, int64_t index)
 {
     return (hr_span){.path = t->paths[hr_records_file(t, index)],
                      .offset = t->records[index].offset,
                      .size = t->records[index].size,
                      .keep_open = true};
+}
+
+int64_t hr_records_count(const void *state)
+{
+    return ((const hr_record_table *)state)->count;
+}
+
+int64_t hr_records_mean_bytes(const void *state)
+{
+    const hr_record_table *t = state;
+    return t->bytes / HR_MAX(t->count, 1);
+}
+
+const int64_t *hr_records_files(const void *state, int32_t *count)
+{
+    const hr_record_table *t = state;
+    *count = t->files;
+    return t->first;
+}
+
+hr_status hr_records_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                            hr_error *error)
+{
+    (void)error;
+    spans[0] = hr_records_span(state, index);
+    *count = 1;
+    return HR_STATUS_OK;
 }

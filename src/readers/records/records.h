@@ -5,8 +5,7 @@
  *
  * This folder reads containers of records: a format of containers or of messages is one pair of
  * files without arguments, and the operators (caffe.c, mxnet.c, tfrecord.c) combine them. */
-#ifndef HR_READERS_RECORDS_RECORDS_H
-#define HR_READERS_RECORDS_RECORDS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -31,11 +30,13 @@ hr_status hr_records_add(hr_record_table *t, const hr_record *records, int64_t c
                          hr_error *error);
 void hr_records_end_file(hr_record_table *t, int32_t file);
 
-/* The first records of the files, for `files` of a source. */
-const int64_t *hr_records_files(const hr_record_table *t, int32_t *count);
+/* The file of a record; where it is. */
 int32_t hr_records_file(const hr_record_table *t, int64_t index);
-int64_t hr_records_mean_bytes(const hr_record_table *t);
-/* A span of one record, for `locate` of a source. */
 hr_span hr_records_span(const hr_record_table *t, int64_t index);
 
-#endif
+/* Functions of a source (hr_source_def) whose state begins with an hr_record_table. */
+int64_t hr_records_count(const void *state);
+int64_t hr_records_mean_bytes(const void *state);
+const int64_t *hr_records_files(const void *state, int32_t *count);
+hr_status hr_records_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                            hr_error *error);

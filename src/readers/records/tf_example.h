@@ -5,8 +5,7 @@
  *   Example { 1: Features { 1: repeated map entry { 1: name, 2: Feature } } }
  *   Feature { 1: BytesList | 2: FloatList | 3: Int64List }, lists { 1: repeated value }
  */
-#ifndef HR_READERS_RECORDS_TF_EXAMPLE_H
-#define HR_READERS_RECORDS_TF_EXAMPLE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -41,5 +40,3 @@ typedef struct hr_tf_reading {
  * arena. */
 hr_status hr_tf_example(const hr_tf_reading *r, const hr_tensor *payload, hr_arena *arena,
                         hr_tensor *out, hr_error *error);
-
-#endif

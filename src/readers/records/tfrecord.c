@@ -23,7 +23,7 @@ typedef struct tfrecord_args {
 } tfrecord_args;
 
 typedef struct tfrecord_state {
-    hr_record_table table;
+    hr_record_table table; /* the first member */
     hr_tf_feature *features;
     hr_tf_reading reading;
     bool check_crc;
@@ -291,21 +291,6 @@ static hr_status tfrecord_create(const void *args, void **state, hr_error *error
     return HR_STATUS_OK;
 }
 
-static int64_t tfrecord_count(const void *state)
-{
-    return ((const tfrecord_state *)state)->table.count;
-}
-
-static int64_t tfrecord_mean_bytes(const void *state)
-{
-    return hr_records_mean_bytes(&((const tfrecord_state *)state)->table);
-}
-
-static const int64_t *tfrecord_files(const void *state, int32_t *count)
-{
-    return hr_records_files(&((const tfrecord_state *)state)->table, count);
-}
-
 static const char *tfrecord_name(const void *state, int64_t index, char *room, size_t size)
 {
     const tfrecord_state *s = state;
@@ -314,15 +299,6 @@ static const char *tfrecord_name(const void *state, int64_t index, char *room, s
     snprintf(room, size, "%s at index %lld", hr_shown_name(span.path, shown, sizeof(shown)),
              (long long)span.offset);
     return room;
-}
-
-static hr_status tfrecord_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                                 hr_error *error)
-{
-    (void)error;
-    spans[0] = hr_records_span(&((const tfrecord_state *)state)->table, index);
-    *count = 1;
-    return HR_STATUS_OK;
 }
 
 static hr_status tfrecord_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
@@ -359,17 +335,16 @@ static hr_status tfrecord_emit(hr_op_call *c, int64_t index, const hr_tensor *by
 
 static const hr_source_def tfrecord_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
-    .count = tfrecord_count,
-    .mean_bytes = tfrecord_mean_bytes,
-    .files = tfrecord_files,
+    .count = hr_records_count,
+    .mean_bytes = hr_records_mean_bytes,
+    .files = hr_records_files,
     .name = tfrecord_name,
-    .locate = tfrecord_locate,
+    .locate = hr_records_locate,
     .emit = tfrecord_emit,
 };
 
 const hr_op_def hr_op_readers_tfrecord = {
-    HR_OP_ABI,
-    .name = "readers.tfrecord",
+    HR_OP("readers.tfrecord"),
     .doc =
         "Reads features of tf.train.Example records from TFRecord files. Returns a dictionary with "
         "one output per feature: strings as UINT8 of shape (size,), numbers as INT64 or FLOAT.",

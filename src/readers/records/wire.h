@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Reads messages in the wire format of protocol buffers, field by field. The bytes may be hostile:
  * nothing is read outside of them, and groups may be nested 64 deep. */
-#ifndef HR_READERS_RECORDS_WIRE_H
-#define HR_READERS_RECORDS_WIRE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -48,5 +47,3 @@ bool hr_wire_next(hr_wire *w, hr_wire_field *out);
  * to[*count]. Other types of fields have none. false: damage. */
 bool hr_wire_ints(hr_wire_field *field, int64_t *to, int64_t *count);
 bool hr_wire_floats(hr_wire_field *field, float *to, int64_t *count);
-
-#endif

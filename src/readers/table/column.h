@@ -4,8 +4,7 @@
  *
  * This folder reads tables whose rows are in groups. A back end (provider.h) gives the groups as
  * Arrow arrays; they are read ahead and kept by groups.h. */
-#ifndef HR_READERS_TABLE_COLUMN_H
-#define HR_READERS_TABLE_COLUMN_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/tables.h"
@@ -43,5 +42,3 @@ hr_status hr_table_column_value(const hr_table_column *c, int64_t row, hr_arena 
                                 hr_tensor *out, bool *borrowed, hr_error *error);
 /* Of a FILE: whether its bytes are null and its path is not. `out`: the path. */
 bool hr_table_column_path(const hr_table_column *c, int64_t row, hr_tensor *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Groups of rows that are read ahead. Threads read them in the order in which they are asked for,
  * and those whose rows were taken are dropped when others need their place. */
-#ifndef HR_READERS_TABLE_GROUPS_H
-#define HR_READERS_TABLE_GROUPS_H
+#pragma once
 
 #include "readers/table/column.h"
 
@@ -27,5 +26,3 @@ hr_status hr_groups_want(hr_groups *groups, int64_t group, hr_error *error);
 /* Waits for the group. `*buffer`: a reference, with which the rows stay. Any thread. */
 hr_status hr_groups_take(hr_groups *groups, int64_t group, const hr_group_rows **rows,
                          hr_buffer **buffer, hr_error *error);
-
-#endif

@@ -216,8 +216,7 @@ static const hr_source_def parquet_source = {
 };
 
 const hr_op_def hr_op_readers_parquet = {
-    HR_OP_ABI,
-    .name = "readers.parquet",
+    HR_OP("readers.parquet"),
     .doc = "Reads rows of Parquet and Arrow files with pyarrow: bytes and text as UINT8 of shape "
            "(size,), numbers without dimensions, lists of numbers as (n,). Not in DALI. A null is "
            "an error of its sample.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What reads tables in this process: hr_tables_set. */
-#ifndef HR_READERS_TABLE_PROVIDER_H
-#define HR_READERS_TABLE_PROVIDER_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/tables.h"
@@ -11,5 +10,3 @@
 const hr_tables *hr_tables_get(void);
 /* HR_STATUS_CORRUPT: the numbers that a back end gave make no sense. */
 hr_status hr_table_info_check(const hr_table_info *info, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Braces in paths, as in a shell: "{a,b}" and "{000..146}" stand for several paths. */
-#ifndef HR_READERS_TAR_BRACES_H
-#define HR_READERS_TAR_BRACES_H
+#pragma once
 
 #include "core/core.h"
 
@@ -18,5 +17,3 @@ hr_strings hr_string_list_view(const hr_string_list *list);
  * neither a list nor a range stays as it is. A range whose first number has leading zeros gives
  * numbers of that width. */
 hr_status hr_braces_expand(hr_string_list *out, const hr_strings *paths, hr_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * This folder reads archives: tar.c knows the format, wds_index.c the samples in it, webdataset.c
  * the operator. Kept scans have a version (wds_index.c) that changes with what they contain. */
-#ifndef HR_READERS_TAR_TAR_H
-#define HR_READERS_TAR_TAR_H
+#pragma once
 
 #include "readers/scan.h"
 
@@ -50,5 +49,3 @@ void hr_tar_init(hr_tar *tar, hr_object *object);
 void hr_tar_fini(hr_tar *tar);
 /* The next member that is not a folder; `*end`: there is none. */
 hr_status hr_tar_next(hr_tar *tar, hr_tar_member *out, bool *end, hr_error *error);
-
-#endif

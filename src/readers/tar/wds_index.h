@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What is in the archives of a WebDataset: found by a scan, or read from an index file. */
-#ifndef HR_READERS_TAR_WDS_INDEX_H
-#define HR_READERS_TAR_WDS_INDEX_H
+#pragma once
 
 #include "readers/tar/tar.h"
 
@@ -34,5 +33,3 @@ typedef hr_status (*hr_wds_sample_fn)(void *context, const hr_wds_component *par
  * sample with "EXTENSION OFFSET SIZE" (v1.2: and the member's name) per component. */
 hr_status hr_wds_index_read(const char *path, hr_wds_sample_fn found, void *context,
                             hr_error *error);
-
-#endif

@@ -468,8 +468,7 @@ static const hr_source_def wds_source = {
 };
 
 const hr_op_def hr_op_readers_webdataset = {
-    HR_OP_ABI,
-    .name = "readers.webdataset",
+    HR_OP("readers.webdataset"),
     .doc = "Reads samples from tar archives (v7, ustar, GNU, pax). Neighbouring members are the "
            "components of one sample if their names are equal up to the first dot of the file "
            "name. There is one output per element of `ext`: the bytes of a component, 1-D. A "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The outputs of the readers of videos: frames, label, numbers and times of frames. */
-#ifndef HR_READERS_VIDEO_EMIT_H
-#define HR_READERS_VIDEO_EMIT_H
+#pragma once
 
 #include "readers/video/reader.h"
 
@@ -23,5 +22,3 @@ void hr_video_local_destroy(void *local);
 
 /* The argument enable_frame_num. */
 #define HR_VIDEO_NUMBERS_FORM "bool | 'none' | 'scalar' | 'sequence'"
-
-#endif

@@ -90,8 +90,7 @@ static hr_status video_create(const void *args, void **state, hr_error *error)
 }
 
 const hr_op_def hr_op_readers_video = {
-    HR_OP_ABI,
-    .name = "readers.video",
+    HR_OP("readers.video"),
     .doc = "Reads sequences of frames of video files that all have one codec and a constant frame "
            "rate. The outputs are the frames, with the layout FHWC; the label, if there are "
            "labels, INT32 of shape (1); and what `enable_frame_num` and `enable_timestamps` ask "

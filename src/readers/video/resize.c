@@ -48,8 +48,7 @@ static hr_status resize_create(const void *args, void **state, hr_error *error)
 }
 
 const hr_op_def hr_op_readers_video_resize = {
-    HR_OP_ABI,
-    .name = "readers.video_resize",
+    HR_OP("readers.video_resize"),
     .doc =
         "Reads sequences of frames as readers.video does, and resizes the frames as resize does.",
     .aliases = HR_NAMES("video_reader_resize"),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which sequences of frames there are in parts of videos. */
-#ifndef HR_READERS_VIDEO_SEQUENCES_H
-#define HR_READERS_VIDEO_SEQUENCES_H
+#pragma once
 
 #include "codecs/video/select.h"
 #include "codecs/video/video.h"
@@ -37,5 +36,3 @@ typedef struct hr_video_step {
 int64_t hr_video_sequence_count(const hr_video_step *s, int32_t frames);
 /* Frame k of sequence i, relative to the start of the part; it may be behind its end. */
 int64_t hr_video_sequence_frame(const hr_video_step *s, int32_t frames, int64_t i, int32_t k);
-
-#endif

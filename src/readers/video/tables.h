@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The tables of packets of many video files, made when a pipeline is built and kept in the cache of
  * scans (scan_cache.h). */
-#ifndef HR_READERS_VIDEO_TABLES_H
-#define HR_READERS_VIDEO_TABLES_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -23,5 +22,3 @@ typedef struct hr_video_tables {
 
 hr_status hr_video_tables_make(hr_video_tables *t, const hr_strings *paths, hr_error *error);
 void hr_video_tables_fini(hr_video_tables *t);
-
-#endif

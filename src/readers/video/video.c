@@ -77,8 +77,7 @@ static hr_status video_create(const void *args, void **state, hr_error *error)
 }
 
 const hr_op_def hr_op_experimental_readers_video = {
-    HR_OP_ABI,
-    .name = "experimental.readers.video",
+    HR_OP("experimental.readers.video"),
     .doc = "Reads sequences of frames of video files. The outputs are the frames, UINT8 with the "
            "layout FHWC; the label, if there are labels, INT32 of shape (1); and what "
            "`enable_frame_num` and `enable_timestamps` ask for. Give one of `file_root`, "

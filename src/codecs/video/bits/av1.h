@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The units (OBU) of AV1, as far as they say what has to be decoded. */
-#ifndef HR_CODECS_VIDEO_BITS_AV1_H
-#define HR_CODECS_VIDEO_BITS_AV1_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -35,5 +34,3 @@ int32_t hr__av1_flags(const uint8_t *config, size_t config_size, const uint8_t *
  * `config`: an av1C. */
 bool hr__av1_disposable(const uint8_t *config, size_t config_size, const uint8_t *bytes,
                         size_t size);
-
-#endif

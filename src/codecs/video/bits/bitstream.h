@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What the first bytes of a packet say about it, whatever its container says. */
-#ifndef HR_CODECS_VIDEO_BITS_BITSTREAM_H
-#define HR_CODECS_VIDEO_BITS_BITSTREAM_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -13,5 +12,3 @@ int32_t hr__bitstream_flags(const hr_video *v, const uint8_t *bytes, size_t size
 
 /* Bytes of the length in front of the units of H.264 and HEVC; 0: they have start codes. */
 size_t hr__bitstream_length_size(const hr_video *v);
-
-#endif

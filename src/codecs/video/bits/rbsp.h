@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Bits of a unit. Bytes that only keep start codes away (3 after 0, 0; in H.264 and HEVC) are left
  * out. Behind the end there are zeros. */
-#ifndef HR_CODECS_VIDEO_BITS_RBSP_H
-#define HR_CODECS_VIDEO_BITS_RBSP_H
+#pragma once
 
 #include "core/core.h"
 
@@ -86,5 +85,3 @@ static inline void hr__rbsp_skip_colors(hr_rbsp *r)
         hr__rbsp_ue(r);
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Splits an elementary stream (H.264, HEVC, MPEG-4), which comes in pieces, into packets of one
  * picture each. Keeps the first bytes of one unit, and where the last pieces are. */
-#ifndef HR_CODECS_VIDEO_BITS_SPLIT_H
-#define HR_CODECS_VIDEO_BITS_SPLIT_H
+#pragma once
 
 #include "codecs/video/bits/units.h"
 
@@ -56,5 +55,3 @@ void hr__split_destroy(hr_split *s);
 hr_status hr__split_add(hr_split *s, const hr_split_piece *piece, hr_error *error);
 /* The stream ends: what is left is the last packet. */
 hr_status hr__split_end(hr_split *s, hr_error *error);
-
-#endif

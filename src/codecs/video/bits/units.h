@@ -5,8 +5,7 @@
  *
  * The files of this folder know nothing of containers. All that is read goes through rbsp.h, which
  * never reads past the end. */
-#ifndef HR_CODECS_VIDEO_BITS_UNITS_H
-#define HR_CODECS_VIDEO_BITS_UNITS_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -114,5 +113,3 @@ bool hr__hevc_is_odd(const uint8_t *unit, size_t size);
 hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 hr_unit_kind hr__mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 hr_unit_kind hr__hevc_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
-
-#endif

@@ -5,8 +5,7 @@
  * what all share (frames in order of presentation, packets that cannot be decoded, limits) is in
  * demuxer.c and video.c. A new container changes no other file; it takes keys from what packets say
  * (keys.h), never from what the container says alone. */
-#ifndef HR_CODECS_VIDEO_DEMUX_DEMUXER_H
-#define HR_CODECS_VIDEO_DEMUX_DEMUXER_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -74,5 +73,3 @@ hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error);
 hr_status hr__demux_extra(hr_demux *d, const uint8_t *bytes, size_t size, hr_error *error);
 /* Sets the frames per second from the length of a frame in nanoseconds, rounded; 0: unknown. */
 void hr__demux_rate(hr_video *v, uint64_t duration);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What slices of H.264 say about packets: which ones are the fields of one picture, and where a
  * refresh ends. */
-#ifndef HR_CODECS_VIDEO_DEMUX_FIELDS_H
-#define HR_CODECS_VIDEO_DEMUX_FIELDS_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 #include "codecs/video/bits/units.h"
@@ -19,5 +18,3 @@ hr_status hr__fields_check(hr_fields *f, hr_demux *d, int32_t i, bool *second, h
 /* Sets REFRESH, REFRESHED and INTRA of the packets in front of `end`. */
 hr_status hr__fields_find_refresh(hr_demux *d, int32_t end, hr_error *error);
 void hr__fields_fini(hr_fields *f);
-
-#endif

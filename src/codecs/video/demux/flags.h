@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What packets say about themselves: whether decoding can begin at them, and more. */
-#ifndef HR_CODECS_VIDEO_DEMUX_FLAGS_H
-#define HR_CODECS_VIDEO_DEMUX_FLAGS_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 
@@ -11,5 +10,3 @@
 hr_status hr__flags_set(hr_demux *d, int32_t i, hr_error *error);
 /* Those of all packets, for containers that say nothing. */
 hr_status hr__flags_read(hr_demux *d, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The four letters that name codings in AVI, IVF and MP4 files. */
-#ifndef HR_CODECS_VIDEO_DEMUX_FOURCC_H
-#define HR_CODECS_VIDEO_DEMUX_FOURCC_H
+#pragma once
 
 #include "codecs/video/video.h"
 
@@ -10,5 +9,3 @@
 hr_video_codec hr__fourcc_codec(const uint8_t letters[4]);
 /* The letters for messages: they may be bytes that are not letters. */
 void hr__fourcc_text(const uint8_t letters[4], char text[5]);
-
-#endif

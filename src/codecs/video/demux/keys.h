@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Where decoding can begin, as the packets themselves say. What a container says about that saves
  * reading all of them, but is never believed: a wrong key would give wrong pixels. */
-#ifndef HR_CODECS_VIDEO_DEMUX_KEYS_H
-#define HR_CODECS_VIDEO_DEMUX_KEYS_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 
@@ -11,5 +10,3 @@
  * and of all in front of the first key. Keys that are not named are not looked for behind it: the
  * frames that follow them are decoded from an earlier one. */
 hr_status hr__keys_check(hr_demux *d, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Parts of the demuxer for MP4 and QuickTime files (ISO/IEC 14496-12). */
-#ifndef HR_CODECS_VIDEO_DEMUX_MP4_H
-#define HR_CODECS_VIDEO_DEMUX_MP4_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 #include "codecs/video/demux/mp4_box.h"
@@ -43,5 +42,3 @@ hr_status hr_mp4_add_fragments(hr_demux *d, hr_mp4_track *t, int64_t offset, int
                                hr_error *error);
 /* Applies the edit list to the times of all packets. */
 hr_status hr_mp4_edit_times(hr_demux *d, const hr_mp4_track *t, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The boxes of MP4 and QuickTime files, in memory. */
-#ifndef HR_CODECS_VIDEO_DEMUX_MP4_BOX_H
-#define HR_CODECS_VIDEO_DEMUX_MP4_BOX_H
+#pragma once
 
 #include "codecs/bytes.h"
 #include "core/core.h"
@@ -26,5 +25,3 @@ static inline uint64_t hr_mp4_be64(const uint8_t *p)
 bool hr_mp4_next(hr_mp4_span *in, uint32_t *type, hr_mp4_span *box);
 /* The contents of the first box of this type in `in`; empty if there is none. */
 hr_mp4_span hr_mp4_find(hr_mp4_span in, uint32_t type);
-
-#endif

@@ -3,8 +3,7 @@
 /* Packets that are not what they seem: their times are those of decoding (AVI, and what was moved
  * from AVI to Matroska), or they hold the picture of the next packet, too (MPEG-4 of DivX and XviD,
  * "packed"). Which pictures there are and in which order they are shown follows from the stream. */
-#ifndef HR_CODECS_VIDEO_DEMUX_PICTURES_H
-#define HR_CODECS_VIDEO_DEMUX_PICTURES_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 
@@ -15,5 +14,3 @@ hr_status hr__pictures_order(hr_demux *d, hr_error *error);
 
 /* Whether packets of MPEG-4 are packed, as far as the parameters and small packets show it. */
 hr_status hr__pictures_are_packed(hr_demux *d, bool *packed, hr_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Times of frames for containers that have none, or not all: they follow from the order in which
  * the stream says that pictures are shown. */
-#ifndef HR_CODECS_VIDEO_DEMUX_TIMES_H
-#define HR_CODECS_VIDEO_DEMUX_TIMES_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 #include "codecs/video/bits/units.h"
@@ -31,5 +30,3 @@ hr_status hr__slots_assign(hr_slots *s, hr_video *v, hr_error *error);
  * from a picture to the next where the file does not show it. */
 void hr__slots_fill(hr_slots *s, hr_video *v, int64_t step);
 void hr__slots_fini(hr_slots *s);
-
-#endif
