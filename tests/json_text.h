@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Writes a JSON tree as text. */
-#ifndef HR_TESTS_JSON_TEXT_H
-#define HR_TESTS_JSON_TEXT_H
+#pragma once
 
 #include "core/json.h"
 
@@ -32,5 +31,3 @@ static void write_value(hr_text *text, const hr_json *json)
     }
     hr_text_append(text, object ? "}" : "]");
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* The photographs that tests use: the JPEG files that tools/make_demo_data.py --tests makes (the
  * test `photographs` of CTest runs it), and those of the folder HEADRACE_TEST_DATA, if it is set.
  */
-#ifndef HR_TESTS_PHOTOGRAPHS_H
-#define HR_TESTS_PHOTOGRAPHS_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ static inline bool photographs_all(photograph_fn *fn)
     }
     return good;
 }
-
-#endif

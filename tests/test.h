@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A tiny harness: TEST(name) { CHECK(x); ... } and TEST_MAIN at the file's end. A failed CHECK ends
  * its test; the program prints one line a failure and a closing "N passed, N failed". */
-#ifndef HR_TESTS_TEST_H
-#define HR_TESTS_TEST_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -84,5 +83,3 @@ static inline int test_main(const char *which)
     {                                                                                              \
         return test_main(argc > 1 ? argv[1] : NULL);                                               \
     }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Waiting for what another thread does: tests wait for a condition, however long it takes. The
  * limit only makes a failure of what would hang. */
-#ifndef HR_TESTS_WAITING_H
-#define HR_TESTS_WAITING_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ static inline int waiting_threads(void)
             wait_goes_on = waiting_pause(&wait_pauses);                                            \
         CHECK(wait_goes_on && "waited for " #condition);                                           \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Random numbers that are the same in every run. */
-#ifndef HR_TESTS_XORSHIFT_H
-#define HR_TESTS_XORSHIFT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline int32_t between(int32_t low, int32_t high)
 {
     return low + (int32_t)(rnd() % (uint32_t)(high - low + 1));
 }
-
-#endif

@@ -3,8 +3,7 @@
 /* Coded images. A codec is one file with one table (`const hr_codec hr_codec_png` in png.c); the
  * build makes the registry from the file names. decode.c contains what all codecs share:
  * orientation, colour conversion, type conversion, limits. */
-#ifndef HR_CODECS_CODEC_H
-#define HR_CODECS_CODEC_H
+#pragma once
 
 #include "codecs/steps.h"
 #include "core/core.h"
@@ -182,5 +181,3 @@ void hr_animation_close(hr_animation *animation);
  * has not drawn yet. */
 hr_status hr_animation_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                               const hr_codec_request *request, hr_op_call *c, hr_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What operators ask of the executor about the sample that they work on, besides what plug-ins may
  * ask (headrace/op.h). The definitions are in exec/task.c. */
-#ifndef HR_CORE_TASK_H
-#define HR_CORE_TASK_H
+#pragma once
 
 #include "core/core.h"
 
@@ -23,5 +22,3 @@ hr_status hr_task_device_memory(hr_task *task, void *stream, hr_tensor *t, hr_er
 /* Says something that holds for many samples: it is listed once per node, for the first of them,
  * and is not an error, not even with strict=True. */
 void hr_task_note(hr_task *task, const char *message);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Bad samples and the quarantine file. */
-#ifndef HR_EXEC_BAD_H
-#define HR_EXEC_BAD_H
+#pragma once
 
 #include "exec/values.h"
 
@@ -11,5 +10,3 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
 void hr__bad_note(hr_pipeline *p, const hr_task *task, const char *message);
 void hr__bad_fini(hr_pipeline *p);
 hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error);
-
-#endif

@@ -13,7 +13,7 @@
 #include "exec/checkpoint.h"
 #include "exec/job.h"
 #include "exec/resplit.h"
-#include "exec/seek.h"
+#include "exec/left_out.h"
 
 #define CHECKPOINT_VERSION 3
 #define CHECKPOINT_FLAT 2 /* this version had no sections: the document was that of the engine */

@@ -6,7 +6,7 @@
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
 #include "exec/publish.h"
-#include "exec/seek.h"
+#include "exec/left_out.h"
 #include "exec/settle.h"
 #include "exec/source.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A job: several processes that take their parts of the same batches (docs/order.md). */
-#ifndef HR_EXEC_JOB_H
-#define HR_EXEC_JOB_H
+#pragma once
 
 #include "exec/state.h"
 
@@ -14,5 +13,3 @@ hr_sampler_args hr__job_args(const hr_pipeline *p, const hr_sampler_args *args);
 /* Positions of all processes for those of this one at the end of a batch, and the other way. */
 int64_t hr__job_positions(const hr_pipeline *p, int64_t own);
 int64_t hr__job_own(const hr_pipeline *p, int64_t positions);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Sources: readers, whose files are requested ahead of time, sources that are fed, and streams,
  * which a thread (stream.c) feeds. */
-#ifndef HR_EXEC_SOURCE_H
-#define HR_EXEC_SOURCE_H
+#pragma once
 
 #include "exec/values.h"
 #include "io/items.h"
@@ -152,5 +151,3 @@ void hr__source_move(hr_source *s, int64_t position);
 void hr__source_rewind(hr_pipeline *p, int32_t source, hr_iteration *dropped, hr_supply **unwanted);
 /* The source with this node, or NULL. */
 hr_source *hr__source_find(const hr_pipeline *p, int32_t node);
-
-#endif

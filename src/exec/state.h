@@ -10,8 +10,7 @@
  *   stream's thread.
  * - An hr_worker: the thread that works with it; others may read its counters.
  * Workers always take the oldest task, so that no batch waits for a later one. */
-#ifndef HR_EXEC_STATE_H
-#define HR_EXEC_STATE_H
+#pragma once
 
 #include <assert.h>
 #include <pthread.h>
@@ -203,5 +202,3 @@ hr_status hr__taken_init(hr_taken *taken, int32_t sources, hr_error *error);
 void hr__taken_fini(hr_taken *taken, int32_t sources); /* fine if it failed, or was not called */
 /* HR_STATUS_STATE in a forked child. */
 hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
-
-#endif

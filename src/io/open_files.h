@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Objects that stay open because many spans are in them: the shards of a dataset. Any thread. */
-#ifndef HR_IO_OPEN_FILES_H
-#define HR_IO_OPEN_FILES_H
+#pragma once
 
 #include "io/storage.h"
 
@@ -21,5 +20,3 @@ hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, bool dire
                             const hr_place *place, hr_cancel *cancel, hr_object **out,
                             hr_open_file **file, hr_error *error);
 void hr_open_files_put(hr_object *object, hr_open_file *file); /* takes no lock */
-
-#endif

@@ -3,8 +3,7 @@
 /* Where bytes come from. A URI chooses the back end by its scheme; a path without a scheme and
  * file:// name local files. Everything above reads ranges of objects and does not know the back
  * end. */
-#ifndef HR_IO_STORAGE_H
-#define HR_IO_STORAGE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -89,5 +88,3 @@ void hr_object_direct(hr_object *object);
 /* Adds a back end, which lives as long as the process. HR_STATUS_ERROR: the scheme exists, or there
  * are too many. */
 hr_status hr_storage_add(const hr_storage *storage, hr_error *error);
-
-#endif

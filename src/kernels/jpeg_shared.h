@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The numbers and the arithmetic of JPEG that the CPU's kernels and the GPU's share. */
-#ifndef HR_KERNELS_JPEG_SHARED_H
-#define HR_KERNELS_JPEG_SHARED_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -205,5 +204,3 @@ HR_SHARED void hr_jpeg_fdct_1d(int32_t *x, bool last)
     x[5] = hr_jpeg_round(b2 * ODD_1_5 + b1 * ODD_1_3 + odd4, shift);
     x[7] = hr_jpeg_round(b3 * ODD_0_7 + b0 * ODD_0_1 + odd3, shift);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * With chroma that is halved or whole, weights are quarters, so a sample of chroma is an int16: 16
  * times what is interpolated, about zero. Other pictures (chroma of odd size, or a quarter) have
  * weights that change along the axis, as libswscale's (hr_yuv_taps). */
-#ifndef HR_KERNELS_YUV_H
-#define HR_KERNELS_YUV_H
+#pragma once
 
 #include "core/shared.h"
 
@@ -104,5 +103,3 @@ typedef struct hr_yuv_chroma {
     bool halved;            /* there are two outputs per sample */
     int16_t *line;          /* scratch for width + 2 + HR_YUV_PAD elements */
 } hr_yuv_chroma;
-
-#endif

@@ -5,8 +5,7 @@
  * processes. Of each batch, process `rank` of `ranks` takes the positions rank, rank + ranks, ...:
  * of any first part of a batch, such as the one that belongs to an epoch, all processes get the
  * same number of positions, or one more. */
-#ifndef HR_READERS_CUT_H
-#define HR_READERS_CUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ static inline int64_t hr_cut_position(const hr_cut *c, int64_t i)
     int64_t full = (c->batch - 1 - c->rank) / c->ranks + 1;
     return i / full * c->batch + i % full * c->ranks + c->rank;
 }
-
-#endif

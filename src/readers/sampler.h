@@ -12,8 +12,7 @@
  * Of this folder, the executor includes this header only; readers are found by their tables. What
  * several readers use is in the files of the folder itself, and a subject with several files of its
  * own has a folder. */
-#ifndef HR_READERS_SAMPLER_H
-#define HR_READERS_SAMPLER_H
+#pragma once
 
 #include "readers/cut.h"
 #include "readers/selection.h"
@@ -89,5 +88,3 @@ int64_t hr__sampler_padded(const hr_sampler *s, int64_t count);
 int64_t hr__sampler_shard(const hr_sampler *s, int64_t lane, int64_t epoch);
 int64_t hr__sampler_shard_start(int64_t count, int64_t shard, int32_t shards);
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Azure's Blob storage: which account, and how requests to it are signed (Shared Key, a shared
  * access signature, a bearer token). */
-#ifndef HR_REMOTE_AZURE_H
-#define HR_REMOTE_AZURE_H
+#pragma once
 
 #include <time.h>
 
@@ -33,5 +32,3 @@ hr_status hr_azure_add(hr_net_call *call, const hr_azure_request *r, const hr_cr
                        hr_error *error);
 /* Whether a token is a SAS, and not a bearer. */
 bool hr_azure_is_sas(const char *token);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Who asks: credentials for S3, for Google's storage and for Azure's, from the program or from the
  * places where their own tools look for them. */
-#ifndef HR_REMOTE_CREDENTIALS_H
-#define HR_REMOTE_CREDENTIALS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -28,5 +27,3 @@ hr_status hr_credentials_get(hr_service service, hr_credentials *out, hr_cancel 
  * `token`, what was sent, ends with it. False: new ones cannot be had, as they come from the
  * environment, or have no token. */
 bool hr_credentials_refresh(hr_service service, const char *token);
-
-#endif

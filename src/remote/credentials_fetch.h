@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Asks servers and programs for credentials. Each function sets keys, token and expiry; the rest of
  * `out` stays. */
-#ifndef HR_REMOTE_CREDENTIALS_FETCH_H
-#define HR_REMOTE_CREDENTIALS_FETCH_H
+#pragma once
 
 #include "remote/credentials_profile.h"
 
@@ -45,5 +44,3 @@ typedef struct hr_question {
 
 hr_status hr_question_ask(const hr_question *question, char **answer, hr_cancel *cancel,
                           hr_error *error);
-
-#endif

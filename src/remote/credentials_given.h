@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Credentials that the program gives (hr_credentials_provide), for one of the services. */
-#ifndef HR_REMOTE_CREDENTIALS_GIVEN_H
-#define HR_REMOTE_CREDENTIALS_GIVEN_H
+#pragma once
 
 #include "headrace/credentials.h"
 #include "remote/credentials.h"
@@ -15,5 +14,3 @@ bool hr_is_given(hr_service service);
 hr_status hr_given_ask(hr_service service, hr_credentials *out, hr_error *error);
 /* After a fork, in the child: another thread may have held the lock. */
 void hr_given_in_child(void);
-
-#endif

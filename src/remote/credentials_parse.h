@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Reads what files, programs and servers say about credentials. All of it is hostile. */
-#ifndef HR_REMOTE_CREDENTIALS_PARSE_H
-#define HR_REMOTE_CREDENTIALS_PARSE_H
+#pragma once
 
 #include "remote/credentials.h"
 
@@ -52,5 +51,3 @@ hr_status hr_google_login_parse(hr_google_login *out, const char *text, hr_error
  * `words` ends with NULL. False: too many words, no word, or an open quote. */
 enum { HR_WORDS_MAX = 64 };
 bool hr_words_split(char *text, char *words[HR_WORDS_MAX + 1]);
-
-#endif

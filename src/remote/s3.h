@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Requests to stores of objects: S3, servers with its interface, Google's storage, whose XML
  * interface is the same, and Azure's Blob storage, which differs in signatures and listings. */
-#ifndef HR_REMOTE_S3_H
-#define HR_REMOTE_S3_H
+#pragma once
 
 #include "io/storage.h"
 #include "remote/azure.h"
@@ -48,5 +47,3 @@ hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_canc
  * `text`. */
 hr_status hr_s3_parse_list(hr_service service, char *text, const char *prefix, hr_listed_fn found,
                            void *context, char *next, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A folder of small PNM images whose pixels encode their number, and pipelines over it. */
-#ifndef HR_TESTS_EXEC_FIXTURE_H
-#define HR_TESTS_EXEC_FIXTURE_H
+#pragma once
 
 #include <dirent.h>
 #include <sched.h>
@@ -213,5 +212,3 @@ static inline uint64_t fixture_hash(const hr_tensor *t)
         hash = (hash ^ ((const unsigned char *)t->data)[i]) * 0x100000001b3u;
     return hash;
 }
-
-#endif

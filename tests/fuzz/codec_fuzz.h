@@ -3,8 +3,7 @@
 /* Fuzzes one codec. The first eight bytes choose output type, element type, orientation, page and
  * window; the rest is the file. The output memory is exactly as large as the window needs. Where
  * the codec has a decoder on devices, the file is prepared for it, too. */
-#ifndef HR_TESTS_CODEC_FUZZ_H
-#define HR_TESTS_CODEC_FUZZ_H
+#pragma once
 
 #include "codecs/codec.h"
 #include "image/coded.h"
@@ -102,5 +101,3 @@ static inline int fuzz_codec(const char *name, const uint8_t *data, size_t size)
         fuzz_decode(data, file, size, &info);
     return 0;
 }
-
-#endif

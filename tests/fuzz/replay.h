@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* A main for fuzz targets that are built without libFuzzer: runs the target over the files, and the
  * files of the folders, named on the command line. Include it last in the target's file. */
-#ifndef HR_TESTS_FUZZ_REPLAY_H
-#define HR_TESTS_FUZZ_REPLAY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +57,4 @@ int main(int argc, char **argv)
     printf("%d inputs replayed\n", replayed);
     return replayed == 0; /* an empty corpus tests nothing */
 }
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Fuzzes one demuxer: the table of packets is checked and written as bytes, packets are unpacked
  * into memory of exactly the size that they ask for and looked into, and plans are made. */
-#ifndef HR_TESTS_VIDEO_FUZZ_H
-#define HR_TESTS_VIDEO_FUZZ_H
+#pragma once
 
 #include "codecs/video/demux/demuxer.h"
 #include "codecs/video/flat.h"
@@ -120,5 +119,3 @@ static inline int fuzz_demuxer(const char *name, const uint8_t *data, size_t siz
     hr_video_fini(&v);
     return 0;
 }
-
-#endif

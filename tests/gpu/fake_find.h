@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The fake module, as tests see it. */
-#ifndef HR_TESTS_FAKE_FIND_H
-#define HR_TESTS_FAKE_FIND_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -30,5 +29,3 @@ static inline long long alive(void)
     counts_of(&c);
     return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
 }
-
-#endif

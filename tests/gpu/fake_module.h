@@ -3,8 +3,7 @@
 /* libheadrace_fakecuda.so: the CUDA module's table over host memory, for tests without a GPU. See
  * fake_module.c for the environment variables. In addition to hr_cuda_module it exports the
  * functions below, which tests find by opening the same file. */
-#ifndef HR_TESTS_GPU_FAKE_MODULE_H
-#define HR_TESTS_GPU_FAKE_MODULE_H
+#pragma once
 
 #include "device/module.h"
 
@@ -59,5 +58,3 @@ hr_status fake_stream_wait(int32_t device, void *stream, hr_error *error); /* fo
 
 hr_status fake_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
 hr_status fake_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
-
-#endif

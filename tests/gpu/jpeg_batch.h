@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Runs batches of JPEG files through a CUDA module, for the test and the benchmark, with the
  * simplest possible staging, scratch and launch. */
-#ifndef HR_TESTS_JPEG_BATCH_H
-#define HR_TESTS_JPEG_BATCH_H
+#pragma once
 
 #include "codecs/codec.h"
 #include "codecs/jpeg/decoder.h"
@@ -198,5 +197,3 @@ static inline bool batch_prepare(batch *b, batch_job *j, hr_jpeg_device_image *r
     }
     return status == HR_STATUS_OK;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Random image programs for the tests of the GPU's code: over tensors of any layout and over coded
  * images, with every kind of step, in the order in which steps fuse. */
-#ifndef HR_TESTS_GPU_PROGRAM_CASES_H
-#define HR_TESTS_GPU_PROGRAM_CASES_H
+#pragma once
 
 #include "unit/program_help.h"
 
@@ -226,5 +225,3 @@ static inline void case_steps(hr_image_program *p)
     if (one_in(2))
         case_output(p, &error);
 }
-
-#endif

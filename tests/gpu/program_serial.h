@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The kernels of cuda/image on the host, one thread after the other. */
-#ifndef HR_TESTS_GPU_PROGRAM_SERIAL_H
-#define HR_TESTS_GPU_PROGRAM_SERIAL_H
+#pragma once
 
 #include "image/device.h"
 
@@ -15,5 +14,4 @@ void hr_serial_program_run(const hr_device_program *p, int threads);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Shared by the tests of codecs: files made in memory, decoding with headrace and with the original
  * library, and a random generator. */
-#ifndef HR_TESTS_CODEC_HELP_H
-#define HR_TESTS_CODEC_HELP_H
+#pragma once
 
 #include "codecs/codec.h"
 #include "test.h"
@@ -229,5 +228,3 @@ static inline hr_window help_window(int h, int w)
     window.x = help_between(0, w - (int)window.w);
     return window;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* JPEG files for the tests of our own decoders: every kind that they decode, and coefficients that
  * no image has. */
-#ifndef HR_TESTS_JPEG_FILES_H
-#define HR_TESTS_JPEG_FILES_H
+#pragma once
 
 #include "codec_help.h"
 
@@ -214,5 +213,3 @@ static inline uint8_t *files_hostile(int *width, int *height, size_t *size)
     return files_of_coefficients(quant, true, directed || help_random() % 2 ? 1 : 1023,
                                  files_extremes, width, height, size);
 }
-
-#endif

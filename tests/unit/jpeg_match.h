@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Compares our own JPEG decoder with libjpeg-turbo. It must accept the files: those that it leaves
  * to libjpeg-turbo would prove nothing. */
-#ifndef HR_TESTS_JPEG_MATCH_H
-#define HR_TESTS_JPEG_MATCH_H
+#pragma once
 
 #include "jpeg_files.h"
 
@@ -71,5 +70,3 @@ static inline bool matches(const uint8_t *file, size_t size, int height, int wid
     free(want);
     return good;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Progressive JPEG files with the usual scans and with random ones. */
-#ifndef HR_TESTS_JPEG_SCANS_H
-#define HR_TESTS_JPEG_SCANS_H
+#pragma once
 
 #include "jpeg_files.h"
 
@@ -91,5 +90,3 @@ static inline uint8_t *progressive(const uint8_t *file, size_t *size, const scri
 {
     return files_rewrite(file, size, scans_set, &(scans){s, restart});
 }
-
-#endif

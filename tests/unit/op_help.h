@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Shared by the tests of operators: arguments in a line, tensors over arrays, one call. */
-#ifndef HR_TESTS_OP_HELP_H
-#define HR_TESTS_OP_HELP_H
+#pragma once
 
 #include "core/core.h"
 #include "graph/graph.h"
@@ -135,5 +134,3 @@ static inline hr_status invoke(const char *op, const hr_arg_value *args, int32_t
         hr_batch_unref(batches[i]);
     return status;
 }
-
-#endif

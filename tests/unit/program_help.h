@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Shared by the tests of image programs: random tensors in memory of exactly their size, a coded
  * source over one of them, running a program. */
-#ifndef HR_TESTS_UNIT_PROGRAM_HELP_H
-#define HR_TESTS_UNIT_PROGRAM_HELP_H
+#pragma once
 
 #include "test.h"
 #include "xorshift.h"
@@ -282,5 +281,3 @@ static inline hr_resample_axis random_axis(int64_t n, hr_interp interp)
     }
     return axis;
 }
-
-#endif

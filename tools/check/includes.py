@@ -41,7 +41,7 @@ PARTS = {
     "src/modules/audio": "frames decoders vorbis_kept vorbis_plain vorbis flac opus mp3".split(),
     "src/device": "module.h device.h task.h loader.c state.h device.c memory launch create batch".split(),
     "src/plan": "plan.h edge describe pass.h prune merge fuse group values".split(),
-    "src/exec": """affinity stall trace thread_pool state job seek.h values.h gather values.c branch source resplit bad
+    "src/exec": """affinity stall trace thread_pool state job left_out values.h gather values.c branch source resplit bad
         task call chain device_batch device_prepare device_queue stage settle publish iteration device_stage stream
         worker checkpoint take feed seek facts stats pipeline""".split(),
     "python/_core": "core reaper threads device tensor dlpack device_tensor import batch packed function tables secrets pipeline.h".split(),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Sound files that a module decodes: FLAC, Vorbis, Opus and MP3. */
-#ifndef HR_CODECS_AUDIO_CODED_H
-#define HR_CODECS_AUDIO_CODED_H
+#pragma once
 
 #include "codecs/audio/audio.h"
 #include "codecs/audio/module.h"
@@ -15,5 +14,3 @@ hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *er
 void hr_audio_coded_forget(hr_audio_kept *kept);
 /* What the module consists of, or that it is not installed. */
 const char *hr_audio_coded_version(void);
-
-#endif

@@ -3,8 +3,7 @@
 /* The interface of libheadrace_audio.so, which contains or needs libFLAC, libvorbis and libopus and
  * opens libmpg123: one exported function, hr_audio_module. The module links none of our libraries.
  * Its functions may be called from any thread. */
-#ifndef HR_CODECS_AUDIO_MODULE_H
-#define HR_CODECS_AUDIO_MODULE_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -57,5 +56,3 @@ typedef struct hr_audio_module_def {
 
 typedef const hr_audio_module_def *(*hr_audio_module_fn)(void);
 HR_API const hr_audio_module_def *hr_audio_module(void);
-
-#endif

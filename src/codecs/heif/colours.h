@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Planes of luma and chroma to pixels of 8 or 16 bits. */
-#ifndef HR_CODECS_HEIF_COLOURS_H
-#define HR_CODECS_HEIF_COLOURS_H
+#pragma once
 
 #include "codecs/heif/image.h"
 
@@ -26,5 +25,3 @@ hr_status hr_heif_pixels_init(hr_heif_pixels *x, const hr_video_picture *picture
 void hr_heif_pixels_put(const hr_heif_pixels *p, int32_t x, int32_t y, size_t width, void *dst);
 /* Writes the luma of `picture` as the last channel. */
 void hr_heif_alpha_put(const hr_heif_pixels *p, int32_t x, int32_t y, size_t width, void *dst);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The image of a HEIF file, from its items: size, colours and orientation, and the planes that the
  * video module decodes. */
-#ifndef HR_CODECS_HEIF_IMAGE_H
-#define HR_CODECS_HEIF_IMAGE_H
+#pragma once
 
 #include "codecs/heif/items.h"
 #include "codecs/video/module.h"
@@ -49,5 +48,3 @@ typedef struct hr_heif_planes {
 hr_status hr_heif_decode(const hr_heif *h, const hr_heif_picture *p, const hr_window *window,
                          hr_op_call *c, hr_heif_planes *planes, hr_error *error);
 void hr_heif_planes_fini(hr_heif_planes *planes, hr_arena *arena);
-
-#endif

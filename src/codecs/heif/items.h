@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The items of HEIF files (ISO/IEC 23008-12), which are AVIF and HEIC: coded images, what they are
  * put together from, and their properties. Nothing here decodes. */
-#ifndef HR_CODECS_HEIF_ITEMS_H
-#define HR_CODECS_HEIF_ITEMS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -74,5 +73,3 @@ const hr_heif_item *hr_heif_referring(const hr_heif *h, uint32_t to, uint32_t ty
 hr_status hr_heif_size(const hr_heif *h, const hr_heif_item *item, size_t *size, hr_error *error);
 /* Copies them to `dst`, which has room for hr_heif_size bytes. */
 hr_status hr_heif_read(const hr_heif *h, const hr_heif_item *item, uint8_t *dst, hr_error *error);
-
-#endif

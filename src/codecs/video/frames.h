@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Frames of a video as pixels, decoded by the module libheadrace_video. */
-#ifndef HR_CODECS_VIDEO_FRAMES_H
-#define HR_CODECS_VIDEO_FRAMES_H
+#pragma once
 
 #include "codecs/video/module.h"
 #include "codecs/video/video.h"
@@ -57,5 +56,3 @@ void *hr_video_frames_stream(const hr_video_decoder *decoder);
 hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error);
 /* What the module consists of, or that it is not installed. */
 const char *hr_video_module_version(void);
-
-#endif

@@ -4,8 +4,7 @@
  * exports one function, hr_video_module, and of the CUDA module, whose decoders are those of the
  * GPU (NVDEC). Modules link none of our libraries, start no threads and print nothing. A decoder
  * belongs to one thread at a time. */
-#ifndef HR_CODECS_VIDEO_MODULE_H
-#define HR_CODECS_VIDEO_MODULE_H
+#pragma once
 
 #include "headrace/headrace.h"
 
@@ -81,5 +80,3 @@ typedef struct hr_video_module_def {
 
 typedef const hr_video_module_def *(*hr_video_module_fn)(void);
 HR_API const hr_video_module_def *hr_video_module(void);
-
-#endif

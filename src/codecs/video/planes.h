@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The planes of a decoded picture become interleaved pixels. */
-#ifndef HR_CODECS_VIDEO_PLANES_H
-#define HR_CODECS_VIDEO_PLANES_H
+#pragma once
 
 #include "codecs/video/module.h"
 #include "core/core.h"
@@ -20,5 +19,3 @@ void hr_video_scratch_fini(hr_video_scratch *scratch);
  * bits and chroma for every pixel. */
 hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *picture, bool ycbcr,
                           uint8_t *dst, hr_video_scratch *scratch, hr_error *error);
-
-#endif

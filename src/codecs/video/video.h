@@ -5,8 +5,7 @@
  *
  * The engine includes the headers of this folder. Those of bits/ (what packets say) and demux/
  * (containers, which may use bits/) are for this folder only. */
-#ifndef HR_CODECS_VIDEO_VIDEO_H
-#define HR_CODECS_VIDEO_VIDEO_H
+#pragma once
 
 #include "core/core.h"
 
@@ -113,5 +112,3 @@ typedef struct hr_video_plan {
  * ones skipped). Memory is from `arena`. */
 hr_status hr_video_plan_make(const hr_video *video, const int32_t *frames, int32_t count,
                              hr_arena *arena, hr_video_plan *plan, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* DICOM files (Part 10): the data set up to the pixels, and the bytes of the frames. */
-#ifndef HR_CODECS_VOLUME_DICOM_H
-#define HR_CODECS_VOLUME_DICOM_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -47,5 +46,3 @@ bool hr_dicom_match(const uint8_t *bytes, size_t size);
 hr_status hr_dicom_read(const uint8_t *bytes, size_t size, hr_dicom *out, hr_error *error);
 /* Finds the frames of encapsulated pixels; memory is from the arena. */
 hr_status hr_dicom_find_frames(hr_dicom *d, hr_arena *arena, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The pixels of the frames of a DICOM file. */
-#ifndef HR_CODECS_VOLUME_DICOM_FRAMES_H
-#define HR_CODECS_VOLUME_DICOM_FRAMES_H
+#pragma once
 
 #include "codecs/volume/dicom.h"
 
@@ -11,5 +10,3 @@ bool hr_dicom_has_palette(const hr_dicom *d);
 hr_status hr_dicom_check_frames(hr_dicom *d, hr_op_call *c, hr_error *error);
 /* Writes the pixels of frame `i`, dense: 8, 16 or 32 bits, as is delivered. */
 hr_status hr_dicom_frame(const hr_dicom *d, int64_t i, hr_op_call *c, void *dst, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Whole files of gzip, of one member or several. */
-#ifndef HR_CODECS_VOLUME_GUNZIP_H
-#define HR_CODECS_VOLUME_GUNZIP_H
+#pragma once
 
 #include "core/core.h"
 
@@ -12,5 +11,3 @@ size_t hr_gunzip_start(const uint8_t *bytes, size_t size, void *out, size_t room
 /* Memory is from the arena, and as large as what is in the file. */
 hr_status hr_gunzip(const uint8_t *bytes, size_t size, hr_arena *arena, const uint8_t **out,
                     size_t *out_size, hr_error *error);
-
-#endif

@@ -3,8 +3,7 @@
 /* Volumes: files whose values mean something, and are delivered as they are. A format is one file
  * with one table (`const hr_volume_format hr_volume_format_nifti` in nifti.c); the build makes the
  * registry. */
-#ifndef HR_CODECS_VOLUME_VOLUME_H
-#define HR_CODECS_VOLUME_VOLUME_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -41,5 +40,3 @@ extern const hr_volume_format *const hr_volume_formats[];
  * bytes are used up to the last call of `read`. */
 hr_status hr_volume_open(const uint8_t *bytes, size_t size, hr_op_call *c, hr_volume *out,
                          hr_error *error);
-
-#endif

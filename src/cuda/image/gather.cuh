@@ -3,8 +3,7 @@
 // Pixels taken from positions in the source. Positions in a row are summed up. From images of u8,
 // a block makes a tile: some of its threads compute the positions of a row each. From anything
 // else, a thread makes a run of adjacent pixels.
-#ifndef HR_CUDA_IMAGE_GATHER_CUH
-#define HR_CUDA_IMAGE_GATHER_CUH
+#pragma once
 
 #include "cuda/image/rgb.cuh"
 #include "cuda/image/tile.cuh"
@@ -390,5 +389,3 @@ HR_SHARED void gather_tile(const hr_device_program *p, int number, GatherPositio
     else
         run(GatherTile<4, STORE>(p, at, shared, points));
 }
-
-#endif

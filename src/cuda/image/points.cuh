@@ -3,8 +3,7 @@
 // Per-pixel steps of 8-bit pixels of up to four channels. A block copies weights and tables to
 // shared memory. A thread takes a few pixels through a step at a time, so that weights are loaded
 // once for all of them; the kind of a step is a branch outside of the loop over its pixels.
-#ifndef HR_CUDA_IMAGE_POINTS_CUH
-#define HR_CUDA_IMAGE_POINTS_CUH
+#pragma once
 
 #include "core/rounding.h"
 #include "cuda/image/unroll.cuh"
@@ -351,5 +350,3 @@ template <int WIDE> struct Points {
         }
     }
 };
-
-#endif

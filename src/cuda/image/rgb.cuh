@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Pixels of three bytes from words: one of them, or the mean of four neighbours.
-#ifndef HR_CUDA_IMAGE_RGB_CUH
-#define HR_CUDA_IMAGE_RGB_CUH
+#pragma once
 
 #include "cuda/image/points.cuh"
 
@@ -104,5 +103,3 @@ HR_SHARED void rgb_store_four(uint8_t *to, const uint32_t *v, int pixels)
         if (k / 3 < pixels)
             to[k] = (uint8_t)v[k];
 }
-
-#endif

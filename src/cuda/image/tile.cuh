@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Shared by all kernels of image programs: finds the image and tile that a block works on, and
 // converts and stores pixels.
-#ifndef HR_CUDA_IMAGE_TILE_CUH
-#define HR_CUDA_IMAGE_TILE_CUH
+#pragma once
 
 #include "cuda/image/points.cuh"
 #include "cuda/image/unroll.cuh"
@@ -311,5 +310,3 @@ template <int C, int STORE> struct PixelStore {
             write<WRITE_ADDED>(dst, v);
     }
 };
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Operators that make floats of floats and of what `infer` has found out.
-#ifndef HR_CUDA_OPS_FLOATS_CUH
-#define HR_CUDA_OPS_FLOATS_CUH
+#pragma once
 
 #include "cuda/ops/op.cuh"
 
@@ -36,5 +35,3 @@ hr_status run_floats(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging
 }
 
 } // namespace op
-
-#endif

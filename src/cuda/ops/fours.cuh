@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Threads that make four neighbours in a row of an image. A warp makes 32 x 4 pixels, which are
 // close to each other in the source, too.
-#ifndef HR_CUDA_OPS_FOURS_CUH
-#define HR_CUDA_OPS_FOURS_CUH
+#pragma once
 
 #include "cuda/image/rgb.cuh"
 #include "cuda/ops/op.cuh"
@@ -35,5 +34,3 @@ HR_DEVICE static inline four four_at(int64_t thread, int64_t width, int64_t heig
 }
 
 } // namespace op
-
-#endif

@@ -8,8 +8,7 @@
 //
 // A host compiler compiles these files, too. There, whatever replaces the stream calls `element`
 // for one element after the other (tests/gpu).
-#ifndef HR_CUDA_OPS_OP_CUH
-#define HR_CUDA_OPS_OP_CUH
+#pragma once
 
 #include "core/error.h"
 #include "cuda/image/unroll.cuh"
@@ -255,5 +254,3 @@ static inline int64_t count(const hr_tensor *t)
 }
 
 } // namespace op
-
-#endif

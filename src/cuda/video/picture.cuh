@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // A picture of NVDEC to interleaved pixels, with the operations of codecs/video/planes.c.
-#ifndef HR_CUDA_VIDEO_PICTURE_CUH
-#define HR_CUDA_VIDEO_PICTURE_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -84,5 +83,3 @@ HR_SHARED void put_pixel(const Picture &p, int32_t y, int32_t x)
 }
 
 } // namespace video
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* What the decoders of the module share: the samples of a job, which grow as it is decoded. A
  * decoder is one file; it calls frames.c only, and decoders.h declares it for audio.c. */
-#ifndef HR_MODULES_AUDIO_FRAMES_H
-#define HR_MODULES_AUDIO_FRAMES_H
+#pragma once
 
 #include "codecs/audio/module.h"
 
@@ -29,5 +28,3 @@ static inline bool hr__audio_wants(const hr_audio_job *job)
 {
     return job->most > 0;
 }
-
-#endif

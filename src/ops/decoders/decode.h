@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Common code of the image decoders: arguments, the header of the sample, the encoded image as
  * the source of an image program, and all pages of a file as frames. */
-#ifndef HR_OPS_DECODERS_DECODE_H
-#define HR_OPS_DECODERS_DECODE_H
+#pragma once
 
 #include "codecs/codec.h"
 #include "image/program.h"
@@ -100,5 +99,3 @@ hr_status hr__decode_lower(hr_op_call *c, hr_decode_window_fn window, hr_image_p
                            hr_error *error);
 hr_status hr__pages_infer(hr_op_call *c, hr_decode_window_fn window, hr_error *error);
 hr_status hr__pages_run(hr_op_call *c, hr_error *error);
-
-#endif

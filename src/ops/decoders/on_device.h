@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Frames that are decoded on the device, where nothing else uses them. */
-#ifndef HR_OPS_DECODERS_ON_DEVICE_H
-#define HR_OPS_DECODERS_ON_DEVICE_H
+#pragma once
 
 #include "codecs/video/frames.h"
 #include "headrace/operator.h"
@@ -14,5 +13,3 @@ void hr__frames_describe(hr_op_call *c, const hr_video_request *r);
  * memory, and sets `*done`. */
 hr_status hr__frames_begin(hr_op_call *c, hr_video_decoder *decoder, hr_video_request *r,
                            bool *done, hr_error *error);
-
-#endif

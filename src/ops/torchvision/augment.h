@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* The images that _torchvision.augment changes, and the operations on them. They compute what
  * Pillow computes, with its rounding. */
-#ifndef HR_OPS_TORCHVISION_AUGMENT_H
-#define HR_OPS_TORCHVISION_AUGMENT_H
+#pragma once
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -47,5 +46,3 @@ static inline void hr__image_swap(hr_image *p)
     p->data = p->spare;
     p->spare = data;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What readers.video and readers.video_resize share. */
-#ifndef HR_READERS_VIDEO_LEGACY_H
-#define HR_READERS_VIDEO_LEGACY_H
+#pragma once
 
 #include "readers/video/emit.h"
 
@@ -83,5 +82,3 @@ hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype,
                                  hr_status (*change)(hr_op_call *c, const hr_tensor *frames,
                                                      hr_error *error),
                                  void **state, hr_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What readers of videos are asked for: files, each with a label and with a part of it. */
-#ifndef HR_READERS_VIDEO_LIST_H
-#define HR_READERS_VIDEO_LIST_H
+#pragma once
 
 #include "readers/list.h"
 
@@ -30,5 +29,3 @@ void hr_video_list_fini(hr_video_list *list);
 
 /* The text of a file_list: lines "path label [start [end]]". */
 hr_status hr_video_list_parse(hr_video_list *list, const char *text, size_t size, hr_error *error);
-
-#endif

@@ -3,8 +3,7 @@
 /* What the readers of videos share: an item is a sequence of frames. The bytes of its packets are
  * read ahead, and `emit` decodes them. The operators (video.c, legacy.c, resize.c) only turn their
  * arguments into a hr_video_wish. */
-#ifndef HR_READERS_VIDEO_READER_H
-#define HR_READERS_VIDEO_READER_H
+#pragma once
 
 #include "headrace/operator.h"
 #include "readers/video/sequences.h"
@@ -76,5 +75,3 @@ typedef struct hr_video_bytes {
     int32_t count;
 } hr_video_bytes;
 hr_status hr_video_bytes_read(void *bytes, int64_t offset, size_t size, void *dst, hr_error *error);
-
-#endif

@@ -2,8 +2,7 @@
 // Copyright The Headrace authors
 // Enough of CUDA to run kernels on the processor, so that they can be tested without a GPU and with
 // sanitizers. The threads of a block take turns on one thread, from one __syncthreads to the next.
-#ifndef HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
-#define HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
 
 #define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
     ((void)(stream), hr_emulate((grid), (block), [=] { kernel(__VA_ARGS__); }))
-
-#endif

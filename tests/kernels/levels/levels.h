@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* One case of a kernel, which compares the CPU levels with base and, with --bench, times them. */
-#ifndef HR_TESTS_KERNELS_LEVELS_H
-#define HR_TESTS_KERNELS_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ float *levels_floats(size_t n, float low, float high);
 void levels_of_images(void);
 void levels_of_numbers(void);
 void levels_of_codecs(void);
-
-#endif
