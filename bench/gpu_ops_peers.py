@@ -9,8 +9,9 @@ prints one line per case: samples per second of Headrace and of DALI, and how ma
 geometric mean of each group, and what is slower than DALI. PATTERN is a regular expression for "group/name".
 
 Data of operators is on the GPU before, in one tensor per batch, which is fed without a copy. Files are read again and
-again, so those of JPEG have their indices in memory. A round is a number of iterations after those that were ready, and
-the numbers are medians of rounds. All cases together take `--seconds` or less; a case that there is no time for is named.
+again, so those of JPEG have their indices in memory. A round is a number of iterations after those that can have been
+ready before, and after one more, which had to be waited for. The numbers are medians of rounds. All cases together take
+about `--seconds`; a case that there is no time for is named.
 
 Without a GPU, `--check` runs an iteration of Headrace with the module that HEADRACE_CUDA_MODULE names. DALI's pipelines
 are made, with their arguments checked, as far as that is possible without a GPU.
@@ -36,6 +37,8 @@ import numpy as np
 from gpu_ops_cases import CASES, INPUTS, Case, Library, write_files
 
 DEPTH = 2
+AHEAD = {"headrace": DEPTH + 7, "nvidia.dali": DEPTH}  # batches that can be ready before one is taken
+LEAST = 4  # iterations of a round
 AT_ONCE = 0.25  # seconds of a round, at most
 THREADS = min(16, os.cpu_count() or 1)
 
@@ -128,6 +131,7 @@ class Contender:
 
     def __init__(self, lib: Library, case: Case, data: Data, files: list[str]) -> None:
         self.data = data
+        self.ahead = AHEAD[lib.package.__name__]
         self.times: list[float] = []
         self.pipe = pipeline(lib, case, data, files, 0)
         self.pipe.build()
@@ -135,7 +139,7 @@ class Contender:
 
     def take(self, count: int) -> float:
         """Seconds per iteration of `count` iterations that were not ready before."""
-        for _ in range(DEPTH + 1):
+        for _ in range(self.ahead + 1):
             self.pipe.run()
         self.data.wait()
         start = time.perf_counter()
@@ -155,7 +159,7 @@ def measure(case: Case, libs: list[Library], data: Data, files: list[str], until
         once = contender.take(2)
         # the iterations before a round count, too
         share = (until - time.perf_counter()) / (rounds * len(libs))
-        counts.append(max(1, int(min(share, AT_ONCE) / once) - DEPTH - 1))
+        counts.append(max(LEAST, int(min(share, AT_ONCE) / once) - contender.ahead - 1))
     for number in range(rounds):
         order = list(zip(contenders, counts, strict=True))
         for contender, count in order if number % 2 else reversed(order):
