@@ -2,7 +2,7 @@
 # Copyright The Headrace authors
 """Measures the CPU time that reading objects over HTTP costs this side of the connection.
 
-    python bench/http.py [--objects 4000 --size 110000 --rounds 5] [--package NAME=FOLDER ...]
+    python bench/http_reads.py [--objects 4000 --size 110000 --rounds 5] [--package NAME=FOLDER ...]
 
 A private nginx serves files on the loopback; nothing is decoded. Every round runs each contender once, in a process
 of its own: *files* reads the same files from the disk, *http* from nginx, *sockets* is the least that can be done
