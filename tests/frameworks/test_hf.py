@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 datasets = pytest.importorskip("datasets")
+pytest.importorskip("datasets.distributed")
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
@@ -122,3 +124,26 @@ def test_streams_continue_where_they_were(name: str, workers: int, rows: Any) ->
             assert torch.equal(one["label"], other["label"])
             assert torch.equal(one["image"], other["image"])
         assert len(list(again)) == taken + len(rest)
+
+
+def test_processes_divide_a_stream_with_datasets(rows: Any, tmp_path: Any) -> None:
+    """There is a warning until they do."""
+    dist = torch.distributed
+    store = f"file://{tmp_path / 'store'}"
+    dist.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dist, "get_world_size", lambda group=None: 2)
+            stream = STREAMS["map"](rows.to_iterable_dataset(num_shards=SHARDS), PLAIN)
+            with pytest.warns(UserWarning, match="each of 2 processes reads all of the stream"):
+                DataLoader(stream, 4)
+            labels = []
+            for rank in range(2):
+                part = datasets.distributed.split_dataset_by_node(stream, rank, 2)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    loader = DataLoader(part, 4)
+                labels += [label for batch in loader for label in batch["label"].tolist()]
+            assert sorted(labels) == list(range(ROWS)) and loader.explain().way == "workers"
+    finally:
+        dist.destroy_process_group()

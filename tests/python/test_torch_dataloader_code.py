@@ -27,7 +27,7 @@ from headrace.torch._loading.opened import encoded, opening  # noqa: E402
 from torch_sets import CROP, IMAGE, Own, classes, exactly, near  # noqa: E402
 from torch.utils import data  # noqa: E402
 from torchvision import transforms as v1  # noqa: E402
-from torchvision.datasets import CocoDetection, ImageFolder, VOCSegmentation  # noqa: E402
+from torchvision.datasets import ImageFolder, VOCSegmentation  # noqa: E402
 
 ELSEWHERE = v1.Compose([v1.Resize((CROP, CROP)), v1.ToTensor()])
 RANDOM = v1.Compose([v1.RandomResizedCrop(CROP), v1.ToTensor()])
@@ -128,28 +128,6 @@ def masks(root: str) -> Any:
     return pairs(root, transform=ELSEWHERE, target_transform=target)
 
 
-class Annotations:
-    def __init__(self, files: list[str]) -> None:
-        self.files = files
-
-    def loadImgs(self, number: int) -> Any:  # noqa: N802
-        return [{"file_name": self.files[number]}]
-
-    def getAnnIds(self, number: int) -> Any:  # noqa: N802
-        return [number]
-
-    def loadAnns(self, numbers: Any) -> Any:  # noqa: N802
-        return [{"bbox": [number, 0, 3, 4]} for number in numbers]
-
-
-def coco(root: str) -> Any:
-    made = CocoDetection.__new__(CocoDetection)
-    CocoDetection.__bases__[0].__init__(made, "", None, IMAGE, lambda found: found[0]["bbox"])
-    made.coco = Annotations(Own(root, None).files)
-    made.ids = list(range(15))
-    return made
-
-
 class Shared(Own):
     """The tensor that the transform makes is there twice."""
 
@@ -225,7 +203,6 @@ WORKERS: dict[str, Callable[[str], Any]] = {
     "crops": lambda root: ImageFolder(root, Crops(2, IMAGE)),
     "crops of several sizes": lambda root: Own(root, Crops(2, IMAGE, ELSEWHERE)),
     "an image and its mask": masks,
-    "coco": coco,
     "pixels are used, too": lambda root: Sum(root, IMAGE),
     "arrays": compiled_from_arrays,
 }

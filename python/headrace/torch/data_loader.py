@@ -24,7 +24,7 @@ from headrace.torch._loading.detached import WorkerInit
 from headrace.torch._loading.epoch import LARGEST_SEED, Epoch, Transformed, pinned, threads
 from headrace.torch._loading.items import Collate
 from headrace.torch._loading.plan import Explanation, Plan, choose, same, signature
-from headrace.torch._loading.streams import Arriving, Placed, Places
+from headrace.torch._loading.streams import Arriving, Placed, Places, undivided
 
 _SAMPLERS = (data.Sampler.__module__, DistributedSampler.__module__)
 _STATE = {"loader", "epoch", "taken", "generators", "samplers", "pipeline", "streams"}
@@ -73,7 +73,7 @@ class DataLoader(data.DataLoader[Any]):
         in_order: bool = True,
     ) -> None:
         self._shards = 1
-        if sampler is None and batch_sampler is None and not isinstance(dataset, IterableDataset):
+        if sampler is None and batch_sampler is None:
             sampler = self._shard(dataset, bool(shuffle), drop_last)
             shuffle = shuffle if sampler is None else None
         super().__init__(
@@ -130,7 +130,7 @@ class DataLoader(data.DataLoader[Any]):
             self._set_epochs(state["samplers"])
             below = self._resumed(plan, loader, begun, taken, places)
         arriving = Arriving(below, places) if places is not None else None
-        seed = (below._base_seed + self._reused) & LARGEST_SEED
+        seed = (int(below._base_seed) + self._reused) & LARGEST_SEED
         restored = None if state is None else state["pipeline"]
         batches = self._batches(plan, below if arriving is None else arriving, seed, restored)
         self._epoch = Epoch(batches, number, begun, taken, self._index_sampler, arriving)
@@ -248,6 +248,14 @@ class DataLoader(data.DataLoader[Any]):
         accelerate = sys.modules.get("accelerate.state")
         if accelerate is not None and accelerate.PartialState._shared_state:
             return None  # it gives each process its batches of what all of them would read
+        if isinstance(dataset, IterableDataset):  # its own code says what a process reads
+            if undivided(dataset):
+                warnings.warn(
+                    f"headrace.torch.DataLoader: each of {dist.get_world_size()} processes reads all of "
+                    "the stream. To divide it, use `datasets.distributed.split_dataset_by_node`.",
+                    stacklevel=3,
+                )
+            return None
         self._shards = dist.get_world_size()
         warnings.warn(
             f"headrace.torch.DataLoader: {_shard_text(self._shards)}. To read all of the data set, give "

@@ -166,14 +166,14 @@ def samples(dataset: Any) -> list[Sample]:
     return [Sample(path, target, dataset.target_transform) for path, target in dataset.samples]
 
 
-def check_code(dataset: Any, base: type) -> None:
-    """Refuses a subclass of `base` that changes what a DataLoader gets.
+def check_code(dataset: Any, base: type, more: str | None = None) -> None:
+    """Refuses a subclass of `base` that changes what a DataLoader gets. `more`: a method that it may call.
 
     Raises:
         OwnCode: it does.
     """
     kind = type(dataset)
-    for name in ("__getitem__", "__getitems__", "__len__", "__getattribute__"):
+    for name in ("__getitem__", "__getitems__", "__len__", "__getattribute__", *filter(None, [more])):
         if getattr(kind, name, None) is not getattr(base, name, None):
             raise OwnCode(
                 f"{kind.__name__} has its own {name}",

@@ -35,6 +35,14 @@ def _of_folder(dataset: Any, index: Any) -> Item:
     return np.frombuffer(os.fsencode(path), np.uint8), target
 
 
+def _of_coco(dataset: Any, index: Any) -> Item:
+    if not isinstance(index, int):
+        raise ValueError(f"Index must be of type integer, got {type(index)} instead.")
+    number = dataset.ids[index]
+    path = os.path.join(dataset.root, dataset.coco.loadImgs(number)[0]["file_name"])
+    return np.frombuffer(os.fsencode(path), np.uint8), dataset._load_target(number)
+
+
 def _of_cifar(dataset: Any, index: Any) -> Item:
     return dataset.data[index], dataset.targets[index]
 
@@ -53,6 +61,7 @@ def _table() -> list[tuple[type, Kind, Read]]:
         return []
     return [
         (datasets.DatasetFolder, FILE, _of_folder),
+        (datasets.CocoDetection, FILE, _of_coco),
         (datasets.CIFAR10, Kind("PIL", 3), _of_cifar),
         (datasets.MNIST, Kind("PIL", 1), _of_mnist),
         (datasets.SVHN, Kind("PIL", 3), _of_svhn),
@@ -70,18 +79,35 @@ def rule(dataset: Any) -> tuple[Kind, Read]:
         if not isinstance(dataset, base):
             continue
         try:
-            check_code(dataset, base)
+            check_code(dataset, base, "_load_image" if read is _of_coco else None)
         except OwnCode as own:
             raise Unknown(own.reason) from None
-        if kind == FILE:
+        if read is _of_folder:
             from torchvision.datasets.folder import default_loader
 
             if dataset.loader is not default_loader:
                 raise Unknown(f"{name} opens its files with {dataset.loader!r}")
-        elif getattr(dataset.data, "dtype", None) not in (np.dtype(np.uint8), torch.uint8):
+        elif kind != FILE and getattr(dataset.data, "dtype", None) not in (
+            np.dtype(np.uint8),
+            torch.uint8,
+        ):
             raise Unknown(f"{name}.data has no elements of type uint8")
         return kind, read
     raise Unknown(f"{name} has code of its own")
+
+
+def _transforms(dataset: Any, read: Read) -> tuple[Any, Any]:
+    """The transforms of images and of targets that its `__getitem__` calls."""
+    owner = dataset
+    if read is _of_coco:
+        from torchvision.datasets.vision import StandardTransform
+
+        owner = dataset.transforms
+        if owner is None:
+            return None, None
+        if type(owner) is not StandardTransform:
+            raise Unknown("its transform gets images and targets")
+    return owner.transform, owner.target_transform
 
 
 def leaves(dataset: Any) -> Iterator[Any]:
@@ -133,20 +159,24 @@ class Known(Dataset[Any]):
         rules = [rule(part) for part in parts]
         if len({kind for kind, _ in rules}) != 1:
             raise Unknown("its parts differ in what they read")
-        self.kind, self.transform = rules[0][0], parts[0].transform
-        if any(part.transform is not self.transform for part in parts):
+        pairs = [_transforms(part, read) for part, (_, read) in zip(parts, rules)]
+        self.kind, self.transform = rules[0][0], pairs[0][0]
+        if any(transform is not self.transform for transform, _ in pairs):
             raise Unknown("its parts have different transforms")
         self.dataset = dataset
-        self._read = {id(part): read for part, (_, read) in zip(parts, rules)}
+        self._read = {
+            id(part): (read, then) for part, (_, read), (_, then) in zip(parts, rules, pairs)
+        }
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
         leaf, at = located(self.dataset, index)
-        array, target = self._read[id(leaf)](leaf, at)
-        if leaf.target_transform is not None:
-            target = leaf.target_transform(target)
+        read, then = self._read[id(leaf)]
+        array, target = read(leaf, at)
+        if then is not None:
+            target = then(target)
         return Pending(0, np.ascontiguousarray(array)), target
 
 

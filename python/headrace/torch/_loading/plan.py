@@ -23,7 +23,7 @@ from headrace.torch._compile.report import Step
 from headrace.torch._loading import detached, known
 from headrace.torch._loading.engine import ENCODED, FILE, Job, analyse
 from headrace.torch._loading.found import Found
-from headrace.torch._loading.streams import Streamed, taken
+from headrace.torch._loading.streams import Streamed, Taken, taken
 
 _WAYS = {
     "files": "the engine reads the files of {} and transforms the images",
@@ -142,7 +142,10 @@ def _streamed(dataset: Any, name: str, workers: dict[str, Any]) -> Plan:
         reason = "it is a data pipe, which PyTorch's loader changes"
         return Plan(Explanation("python", name, reasons=(reason,)), dataset)
     found = Found(dataset)
-    captures, jobs, steps, reasons = [], (), (), []
+    captures: list[Taken] = []
+    jobs: tuple[Job, ...] = ()
+    steps: tuple[Step, ...] = ()
+    reasons: list[str] = []
     if torch.get_default_dtype() != torch.float32:
         reasons.append(f"PyTorch's default type is {torch.get_default_dtype()}")
     elif found.seeds:

@@ -287,7 +287,7 @@ class Stream:
 
     def _stateful(self) -> Callable[[], Any] | None:
         """What gives the state, of the data set or of its iterator."""
-        owners = [one for one in (self._dataset, self._source) if _has_state(one)]
+        owners: list[Any] = [one for one in (self._dataset, self._source) if _has_state(one)]
         return owners[0].state_dict if owners and not forgets(owners[0]) else None
 
 
@@ -311,6 +311,11 @@ def _waiting(late: Late) -> Pending:
 
 def _hugging_face(owner: Any) -> bool:
     return type(owner).__module__.startswith("datasets.")
+
+
+def undivided(dataset: Any) -> bool:
+    """Whether each process gets all of a stream of Hugging Face's."""
+    return _hugging_face(dataset) and getattr(dataset, "_distributed", 0) is None
 
 
 def worker_number() -> int:
