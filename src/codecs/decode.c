@@ -48,7 +48,8 @@ hr_status hr_image_peek_page(const uint8_t *bytes, size_t size, int32_t page, in
     const char *foreign = hr_image_foreign(bytes, size);
     return hr_fail(
         error, HR_STATUS_CORRUPT,
-        "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF, WebP, AVIF and HEIC",
+        "%s%s; the formats are JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF, WebP, AVIF, HEIC and "
+        "JPEG XL",
         foreign ? foreign : "not an image format that this build reads",
         foreign ? " images are not supported" : "");
 }

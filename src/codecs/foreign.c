@@ -16,8 +16,6 @@ typedef struct mark {
 const char *hr_image_foreign(const uint8_t *bytes, size_t size)
 {
     static const mark marks[] = {
-        {"JPEG XL", 0, 2, "\xFF\x0A"},
-        {"JPEG XL", 0, 12, "\0\0\0\x0CJXL \r\n\x87\n"},
         {"OpenEXR", 0, 4, "v/1\1"},
         {"Photoshop", 0, 4, "8BPS"},
     };

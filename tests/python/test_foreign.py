@@ -10,8 +10,6 @@ from headrace import Pipeline, fn
 
 
 FILES = {
-    "JPEG XL": lambda: b"\xff\x0a\xfa\x1f\x48\x91\x01\x08\x06\x01" + bytes(20),
-    "JPEG XL in boxes": lambda: b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl " + bytes(20),
     "OpenEXR": lambda: b"v/1\x01" + bytes(20),
 }
 
@@ -23,7 +21,7 @@ def test_named(name: str, operator: str) -> None:
     run = fn.decoders.image if operator == "decoders.image" else fn.peek_image_shape
     with Pipeline(1, 1, None) as pipe:
         pipe.set_outputs(run(fn.external_source(lambda: [np.frombuffer(data, np.uint8)])))
-    expected = f"{name.split(' in ')[0]} images are not supported; the formats are JPEG, "
+    expected = f"{name} images are not supported; the formats are JPEG, "
     with pytest.raises(RuntimeError, match=expected):
         pipe.run()
 

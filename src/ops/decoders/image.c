@@ -29,9 +29,9 @@ static hr_status image_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_decoders_image = {
     HR_OP("decoders.image"),
     .doc = "Decodes images. The input is the bytes of one file per sample (1-D, UINT8): JPEG, JPEG "
-           "2000, PNG, TIFF, BMP, PNM, GIF, WebP, AVIF or HEIC, recognised by content. The output "
-           "is HWC. A file that cannot be decoded raises an error, or its sample is replaced or "
-           "skipped, as the pipeline argument `on_error` says.",
+           "2000, PNG, TIFF, BMP, PNM, GIF, WebP, AVIF, HEIC or JPEG XL, recognised by content. "
+           "The output is HWC. A file that cannot be decoded raises an error, or its sample is "
+           "replaced or skipped, as the pipeline argument `on_error` says.",
     .aliases = HR_NAMES("image_decoder", "ops:HostDecoder", "ops:ImageDecoder", "ops:nvJPEGDecoder",
                         "experimental.decoders.image"),
     .devices = "cpu|mixed",
