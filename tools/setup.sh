@@ -83,6 +83,7 @@ missing_system() {
     links_with vorbisfile || echo libvorbis-dev
     links_with opus || echo libopus-dev
     links_with avcodec || echo libavcodec-dev
+    links_with avformat || echo libavformat-dev
     ls /usr/lib/*/libmpg123.so.0 >/dev/null 2>&1 || echo libmpg123-0
     ! have_nvcc || [ -e /usr/include/ffnvcodec ] || echo libffmpeg-nvenc-dev
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv

@@ -70,18 +70,25 @@ static const char *const codec_names[HR_VIDEO_CODEC_COUNT] = {
 
 /* ---- the decoder ---- */
 
-static hr_status open_module(const hr_video_module_def **out, hr_error *error)
+hr_library hr_video_library(const char *entry, uint32_t abi, uint32_t size)
 {
-    static const hr_library library = {
+    return (hr_library){
         .name = "video module",
         .file = "libheadrace_video.so",
         .folder = "../headrace_video",
         .variable = "HEADRACE_VIDEO_MODULE",
-        .entry = "hr_video_module",
-        .advice = "it is in a package of its own, headrace-video, which tools/wheel/video.sh "
-                  "builds; or build Headrace where libavcodec-dev is installed",
-        .abi = HR_VIDEO_ABI_VERSION,
-        .size = sizeof(hr_video_module_def)};
+        .entry = entry,
+        .advice = "it is in a package of its own: run `pip install headrace-video`, or `make "
+                  "video-wheel` in the sources of Headrace and install the wheel; a build from "
+                  "source has it if libavformat-dev and libavcodec-dev are installed",
+        .abi = abi,
+        .size = size};
+}
+
+static hr_status open_module(const hr_video_module_def **out, hr_error *error)
+{
+    const hr_library library =
+        hr_video_library("hr_video_module", HR_VIDEO_ABI_VERSION, sizeof(hr_video_module_def));
     void *symbol = NULL;
     hr_video_module_fn entry = NULL;
     HR_TRY(hr_library_open(&library, &symbol, error));

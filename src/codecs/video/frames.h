@@ -6,6 +6,7 @@
 
 #include "codecs/video/module.h"
 #include "codecs/video/video.h"
+#include "core/library.h"
 #include "kernels/kernels.h"
 
 /* What one worker needs to decode. The decoder inside is kept for videos that need the same one. */
@@ -53,6 +54,8 @@ hr_status hr_video_frames_finish(hr_video_decoder *decoder, hr_video_request *r,
 /* The cudaStream_t of a decoder whose request has a device. */
 void *hr_video_frames_stream(const hr_video_decoder *decoder);
 
+/* The module, whose function `entry` returns a table with these first fields. */
+hr_library hr_video_library(const char *entry, uint32_t abi, uint32_t size);
 /* What the module consists of, or that it is not installed. */
 const char *hr_video_module_version(void);
 

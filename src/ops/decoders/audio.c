@@ -94,7 +94,9 @@ const hr_op_def hr_op_decoders_audio = {
     .name = "decoders.audio",
     .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU, CAF, NIST SPHERE, VOC and rarer formats "
            "with integers of up to 32 bits, floats, mu-law, A-law or ADPCM; FLAC, Vorbis, Opus and "
-           "MP3. The outputs are the samples, of shape (frames, channels), and the sampling rate "
+           "MP3; AAC, and the sound of MP4, WebM, Matroska, FLV, AVI, MPEG-TS and MPEG program "
+           "streams, with the package headrace-video. The outputs are the samples, of shape "
+           "(frames, channels), and the sampling rate "
            "in Hz. A truncated WAV file gives the samples that it has.",
     .aliases = audio_aliases,
     .devices = "cpu",
