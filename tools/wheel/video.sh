@@ -3,9 +3,8 @@
 # Copyright The Headrace authors
 # Builds the wheel of the package headrace-video in dist/: libheadrace_video.so with libavformat, libavcodec and
 # libavutil, whose licence is the LGPL 2.1 and which have nothing but the demuxers and decoders that are used, and dav1d
-# inside libavcodec. They come
-# from the source packages that sources.txt lists. Usage: tools/wheel/video.sh ARCH, after
-# libraries.sh ARCH. It needs meson, ninja and nasm
+# inside libavcodec. They come from the source packages that sources.txt lists. `make video-wheel` calls it, after it
+# has installed what is needed: meson, ninja and nasm. Usage: tools/wheel/video.sh ARCH
 set -eu
 cd "$(dirname "$0")/../.."
 arch=$1
@@ -24,6 +23,7 @@ done
 demuxers=mov,matroska,aac,flv,avi,mpegps,mpegts # those in codecs/audio/container.c
 parsers=aac,aac_latm,ac3,flac,mpegaudio,opus,vorbis
 
+tools/wheel/toolchain.sh "$arch"
 tools/wheel/sources.sh "$sources/video" ffmpeg dav1d
 
 state="$(cat tools/wheel/video.sh "$toolchain/state" "$sources"/video/*/version "$sources"/video/*/dsc | sha256sum)"
@@ -45,7 +45,7 @@ cpu = '$cpu'
 endian = 'little'
 END
     {
-        meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" --prefix "$out" \
+        .venv/bin/meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" --prefix "$out" \
             --libdir lib --buildtype release --default-library static -Denable_tools=false -Denable_tests=false
         ninja -C "$build/dav1d" install
         mkdir "$build/ffmpeg"

@@ -59,9 +59,9 @@ static bool is_adts(const uint8_t *b, size_t size)
 const hr_audio_container *hr_audio_container_of(const uint8_t *bytes, size_t size)
 {
     static const hr_audio_container known[] = {
-        {"MP4", "mov", is_mp4},    {"Matroska", "matroska", is_matroska},
-        {"AAC", "aac", is_adts},   {"FLV", "flv", is_flv},
-        {"AVI", "avi", is_avi},    {"MPEG program stream", "mpeg", is_mpeg},
+        {"MP4", "mov", is_mp4},          {"Matroska", "matroska", is_matroska},
+        {"AAC", "aac", is_adts},         {"FLV", "flv", is_flv},
+        {"AVI", "avi", is_avi},          {"MPEG program stream", "mpeg", is_mpeg},
         {"MPEG-TS", "mpegts", is_mpegts}};
     for (size_t i = 0; i < HR_COUNT_OF(known); i++)
         if (known[i].match(bytes, size))

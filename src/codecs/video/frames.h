@@ -4,6 +4,7 @@
 #ifndef HR_CODECS_VIDEO_FRAMES_H
 #define HR_CODECS_VIDEO_FRAMES_H
 
+#include "codecs/video/colors.h"
 #include "codecs/video/module.h"
 #include "codecs/video/video.h"
 #include "core/library.h"
@@ -28,7 +29,9 @@ typedef struct hr_video_request {
     const int32_t *frames; /* numbers in order of presentation; < 0: a frame of `fill` */
     int32_t count;
     uint8_t fill[3];
-    bool ycbcr;         /* luma and chroma as they are stored, instead of RGB */
+    bool ycbcr; /* luma and chroma as they are stored, instead of RGB */
+    hr_video_space space;
+    bool rotate;        /* as the container says; otherwise frames are as they are stored */
     int64_t max_pixels; /* of a frame */
     const hr_kernels *kernels;
     hr_arena *arena; /* not reset until hr_video_frames_finish */

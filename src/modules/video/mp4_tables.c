@@ -57,8 +57,8 @@ static void take(tables *t, const uint8_t *p, uint64_t left)
     else if (is_type(p, "trun"))
         t->samples += second;
     else if (is_type(p, "stsc") && left >= 8)
-        t->samples += chunk_samples(
-            content + 8, second < (left - 8) / 12 ? second : (left - 8) / 12, t->chunks);
+        t->samples += chunk_samples(content + 8,
+                                    second < (left - 8) / 12 ? second : (left - 8) / 12, t->chunks);
     else if (is_type(p, "cmov")) /* compressed: nobody knows */
         t->samples = UINT32_MAX;
 }

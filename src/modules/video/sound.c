@@ -19,9 +19,9 @@ enum { BUFFER = 1 << 15 };
 
 typedef struct sound {
     hr_audio_job *job;
-    size_t at;         /* where reading is */
-    uint64_t fetched;  /* bytes of packets */
-    int64_t packets;   /* of the stream, so far */
+    size_t at;        /* where reading is */
+    uint64_t fetched; /* bytes of packets */
+    int64_t packets;  /* of the stream, so far */
     AVFormatContext *format;
     AVIOContext *io;
     AVCodecContext *codec;
@@ -320,8 +320,7 @@ static bool run(sound *s)
         if (!next_packet(s, &end) || !decode_packet(s, end ? NULL : s->packet))
             return false;
     const AVCodecParameters *p = s->stream->codecpar;
-    return s->job->channels > 0 ||
-           begin(s, channels_stated(p), p->sample_rate, AV_SAMPLE_FMT_FLT);
+    return s->job->channels > 0 || begin(s, channels_stated(p), p->sample_rate, AV_SAMPLE_FMT_FLT);
 }
 
 static bool decode(hr_audio_job *job)
