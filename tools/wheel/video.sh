@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Builds the wheel of the package headrace-video in dist/: libheadrace_video.so with libavformat, libavcodec and
-# libavutil, whose licence is the LGPL 2.1 and which have nothing but the demuxers and decoders that are used, and dav1d
-# inside libavcodec. They come from the source packages that sources.txt lists. `make video-wheel` calls it, after it
-# has installed what is needed: meson, ninja and nasm. Usage: tools/wheel/video.sh ARCH
+# Builds the wheel of the package headrace-video in dist/: libheadrace_video.so with libavformat, libavcodec,
+# libswresample (for Opus) and libavutil, whose licence is the LGPL 2.1 and which have nothing but the demuxers and
+# decoders that are used, and dav1d inside libavcodec. They come from the source packages that sources.txt lists.
+# `make video-wheel` calls it, after it has installed what is needed: meson, ninja and nasm.
+# Usage: tools/wheel/video.sh ARCH
 set -eu
 cd "$(dirname "$0")/../.."
 arch=$1
@@ -16,7 +17,7 @@ out=$top/$arch/video
 jobs=$(nproc)
 suffix=_headrace # of the libraries' names, so that they are never those of another package
 decoders=h264,hevc,vp8,vp9,mpeg4,mjpeg,libdav1d
-sounds=aac,aac_latm,opus,vorbis,flac,alac,mp3float,mp2float,ac3,eac3 # the codecs in sound.c
+sounds=aac,aac_latm,opus,vorbis,flac,alac,mp3float,mp2,ac3,eac3 # the codecs in sound.c
 for pcm in u8 s8 s16le s16be s24le s24be s32le s32be f32le f32be mulaw alaw; do
     sounds=$sounds,pcm_$pcm
 done
@@ -45,8 +46,8 @@ cpu = '$cpu'
 endian = 'little'
 END
     {
-        .venv/bin/meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" --prefix "$out" \
-            --libdir lib --buildtype release --default-library static -Denable_tools=false -Denable_tests=false
+        .venv/bin/meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" \
+            --prefix "$out" --libdir lib --buildtype release --default-library static -Denable_tools=false -Denable_tests=false
         ninja -C "$build/dav1d" install
         mkdir "$build/ffmpeg"
         (cd "$build/ffmpeg" && PKG_CONFIG_LIBDIR="$out/lib/pkgconfig" "$sources/video/ffmpeg/tree/configure" \
@@ -55,7 +56,7 @@ END
             --ranlib="$arch-linux-gnu-ranlib" --pkg-config=pkg-config --pkg-config-flags=--static \
             --build-suffix="$suffix" --enable-shared --disable-static --enable-pic --disable-autodetect \
             --disable-programs --disable-doc --disable-network --disable-avdevice \
-            --disable-avfilter --disable-swscale --disable-swresample --disable-postproc --disable-debug \
+            --disable-avfilter --disable-swscale --disable-postproc --disable-debug \
             --disable-everything --enable-libdav1d --enable-decoder="$decoders,$sounds" \
             --enable-demuxer="$demuxers" --enable-parser="$parsers" &&
             sed -i 's/^#define HAVE_SYSCTL 1/#define HAVE_SYSCTL 0/' config.h && # glibc has it, but no header
@@ -72,7 +73,7 @@ fi
 stage=$build/stage
 rm -rf "$stage"
 mkdir -p "$stage/headrace_video" dist
-for library in avformat avcodec avutil; do
+for library in avformat avcodec swresample avutil; do
     file=$(basename "$(readlink -f "$out/lib/lib$library$suffix.so")")
     name=$(readelf -d "$out/lib/$file" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
     cp "$out/lib/$file" "$stage/headrace_video/$name"
