@@ -24,6 +24,16 @@ done
 demuxers=mov,matroska,aac,flv,avi,mpegps,mpegts # those in codecs/audio/container.c
 parsers=aac,aac_latm,ac3,flac,mpegaudio,opus,vorbis
 
+# configure leaves out what lacks something else, without a word.
+has_all() { # has_all KIND NAME,...
+    for name in $(echo "$2" | tr , ' '); do
+        grep -qix "#define CONFIG_${name}_$1 1" config_components.h || {
+            echo "FFmpeg's configure has left out $name ($1)"
+            return 1
+        }
+    done
+}
+
 tools/wheel/toolchain.sh "$arch"
 tools/wheel/sources.sh "$sources/video" ffmpeg dav1d
 
@@ -47,7 +57,8 @@ endian = 'little'
 END
     {
         .venv/bin/meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" \
-            --prefix "$out" --libdir lib --buildtype release --default-library static -Denable_tools=false -Denable_tests=false
+            --prefix "$out" --libdir lib --buildtype release --default-library static -Denable_tools=false \
+            -Denable_tests=false
         ninja -C "$build/dav1d" install
         mkdir "$build/ffmpeg"
         (cd "$build/ffmpeg" && PKG_CONFIG_LIBDIR="$out/lib/pkgconfig" "$sources/video/ffmpeg/tree/configure" \
@@ -60,6 +71,7 @@ END
             --disable-everything --enable-libdav1d --enable-decoder="$decoders,$sounds" \
             --enable-demuxer="$demuxers" --enable-parser="$parsers" &&
             sed -i 's/^#define HAVE_SYSCTL 1/#define HAVE_SYSCTL 0/' config.h && # glibc has it, but no header
+            has_all DECODER "$decoders,$sounds" && has_all DEMUXER "$demuxers" && has_all PARSER "$parsers" &&
             make -j"$jobs" && make install)
     } >"$build/log" 2>&1 || {
         tail -n 30 "$build/log" >&2
