@@ -14,7 +14,7 @@ PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 # Otherwise every process of the tests would compile the modules that it imports: four seconds for PyTorch.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help all build demo test test-dali wheel wheel-aarch64 bench bench-kernels docs check clean distclean
+.PHONY: help all build demo test test-dali wheel wheel-aarch64 video-wheel bench bench-kernels docs check clean distclean
 
 help:
 	@echo "make demo        run the training pipeline on sample photographs (or on DATA=folder)"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-dali   install DALI and run the tests that compare with it directly"
 	@echo "make build       build and install into .venv"
 	@echo "make wheel       build a self-contained wheel in dist/ (make wheel-aarch64: for 64-bit Arm)"
+	@echo "make video-wheel build the wheel of headrace-video, which decodes videos and the sound of containers, in dist/"
 	@echo "make bench       measure Headrace, DALI and torchvision (on DATA=folder)"
 	@echo "make bench-kernels  time every kernel at each CPU level (BASE=file: and compare with its earlier output)"
 	@echo "make docs        build the documentation in build/docs/html"
@@ -59,6 +60,9 @@ wheel:
 
 wheel-aarch64:
 	@$(SETUP) system venv install wheel-aarch64
+
+video-wheel:
+	@$(SETUP) system venv video-wheel
 
 bench:
 	@$(SETUP) system venv test peers install

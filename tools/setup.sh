@@ -83,6 +83,7 @@ missing_system() {
     links_with vorbisfile || echo libvorbis-dev
     links_with opus || echo libopus-dev
     links_with avcodec || echo libavcodec-dev
+    links_with avformat || echo libavformat-dev
     ls /usr/lib/*/libmpg123.so.0 >/dev/null 2>&1 || echo libmpg123-0
     ! have_nvcc || [ -e /usr/include/ffnvcodec ] || echo libffmpeg-nvenc-dev
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
@@ -248,6 +249,14 @@ step_wheel() { # step_wheel ARCHITECTURE
     tools/wheel/build.sh "$1"
 }
 
+step_video_wheel() {
+    wheel_arch=$(uname -m)
+    ensure_packages missing_wheel
+    must_install wheel
+    say "setup: building the wheel of headrace-video"
+    tools/wheel/video.sh "$wheel_arch"
+}
+
 # Python for aarch64 with the wheel, from Debian's and PyPI's packages, unpacked in a folder. The script `python` can also
 # be started by a program in QEMU: it runs on the host.
 step_aarch64() {
@@ -292,6 +301,7 @@ for step in "$@"; do
     jax | tf | paddle | numba | ray | s3 | hf) step_framework "$step" ;;
     wheel) step_wheel "$(uname -m)" ;;
     wheel-aarch64) step_wheel aarch64 ;;
+    video-wheel) step_video_wheel ;;
     *) die "unknown step: $step" ;;
     esac
 done

@@ -47,10 +47,15 @@ hr_status hr_storage_add(const hr_storage *storage, hr_error *error)
     return hr_fail(error, HR_STATUS_ERROR, "there are too many storages");
 }
 
+bool hr_path_is_relative(const char *path)
+{
+    return path[0] != '/' && scheme_size(path) == 0;
+}
+
 /* Whether a path is relative to a root. */
 static bool is_below(const char *root, const char *path)
 {
-    return root && root[0] && path[0] != '/' && scheme_size(path) == 0;
+    return root && root[0] && hr_path_is_relative(path);
 }
 
 const hr_storage *hr_storage_of(const char *root, const char *path)

@@ -73,6 +73,8 @@ typedef struct hr_storage {
 extern const hr_storage *const hr_storages[];
 extern const hr_storage hr_storage_local;
 
+/* Whether a path is neither a URI nor begins at the root of the local file system. */
+bool hr_path_is_relative(const char *path);
 /* The back end that serves a path, which may be relative to `root`. */
 const hr_storage *hr_storage_of(const char *root, const char *path);
 

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #define HR_SINC_PHASES 32
-#define HR_SINC_LANES 8       /* partial sums of an output */
-#define HR_SINC_MOST_TAPS 128 /* of an output */
+#define HR_SINC_LANES 8 /* partial sums of an output */
 #define HR_SINC_BLOCK 256
 
 typedef struct hr_sinc_filter {
@@ -24,7 +23,7 @@ typedef struct hr_sinc_filter {
     const float *steps;  /* ... and what is to be added to them to get to the next row */
 } hr_sinc_filter;
 
-/* A signal: `src` begins with `lobes` zeros, and MOST_TAPS + LANES zeros follow its samples. */
+/* A signal: `src` begins with `lobes` zeros, and `stride` + LANES zeros follow its samples. */
 typedef struct hr_sinc_signal {
     const float *src;
     int64_t samples;

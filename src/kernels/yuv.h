@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Planes of a video to RGB, with the numbers of libswscale's accurate path: chroma is interpolated
- * linearly, centred between its luma samples, and nothing is rounded before the end. BT.601, which
- * is what DALI uses for all videos.
+ * linearly, centred between its luma samples, and nothing is rounded before the end.
  *
  * With chroma that is halved or whole, weights are quarters, so a sample of chroma is an int16: 16
  * times what is interpolated, about zero. Other pictures (chroma of odd size, or a quarter) have
@@ -17,6 +16,14 @@
 
 enum { HR_YUV_PAD = 64 }; /* elements that rows of chroma have beyond their end */
 
+typedef enum hr_yuv_matrix {
+    HR_YUV_MATRIX_BT601, /* which is what DALI uses for all videos */
+    HR_YUV_MATRIX_BT709,
+    HR_YUV_MATRIX_BT2020,
+    HR_YUV_MATRIX_FCC,
+    HR_YUV_MATRIX_SMPTE240M
+} hr_yuv_matrix;
+
 /* What the numbers of a picture mean. */
 typedef struct hr_yuv_colors {
     int32_t bits;               /* 8 to 12 */
@@ -26,15 +33,58 @@ typedef struct hr_yuv_colors {
     int16_t r_v, g_u, g_v, b_u; /* for chroma */
 } hr_yuv_colors;
 
-HR_SHARED hr_yuv_colors hr_yuv_colors_of(int32_t bits, bool full_range)
+/* `c`: for chroma of the limited range, times 2^16. Rounded upwards in the middle, if `half` is 4,
+ * or downwards, if it is 3. */
+HR_SHARED int16_t hr_yuv_factor(int32_t c, bool full_range, int32_t half)
 {
+    return (int16_t)(((full_range ? c * 224 / 255 : c) + half) / 8);
+}
+
+HR_SHARED hr_yuv_colors hr_yuv_colors_of(int32_t bits, bool full_range, hr_yuv_matrix matrix)
+{
+    const int32_t factors[][4] = {{104597, 25675, 53279, 132201},
+                                  {117489, 13975, 34925, 138438},
+                                  {110013, 12277, 42626, 140363},
+                                  {104448, 24759, 53109, 132798},
+                                  {117579, 16907, 35559, 136230}};
+    const int32_t *f = factors[matrix];
     hr_yuv_colors c = {bits, full_range ? 0 : 16 << (bits - 8), bits + 9, 0, 0, 0, 0, 0};
     c.y = full_range ? 16384 : 19078;
-    c.r_v = full_range ? 11485 : 13075;
-    c.g_u = full_range ? -2819 : -3209;
-    c.g_v = full_range ? -5850 : -6660;
-    c.b_u = full_range ? 14516 : 16525;
+    c.r_v = hr_yuv_factor(f[0], full_range, 4);
+    c.g_u = (int16_t)-hr_yuv_factor(f[1], full_range, 3);
+    c.g_v = (int16_t)-hr_yuv_factor(f[2], full_range, 3);
+    c.b_u = hr_yuv_factor(f[3], full_range, 4);
     return c;
+}
+
+/* ---- where pixels go ---- */
+
+/* Pixel x of row y is pixel `first + y * down + x * across` of the frame. */
+typedef struct hr_yuv_place {
+    int64_t first, down, across;
+} hr_yuv_place;
+
+/* For a picture that is turned clockwise by 0, 90, 180 or 270 degrees, after its columns were
+ * reversed if it is mirrored. */
+HR_SHARED hr_yuv_place hr_yuv_place_of(int32_t width, int32_t height, int32_t rotation,
+                                       bool mirrored)
+{
+    const int64_t w = width, h = height;
+    hr_yuv_place p = {0, w, 1};
+    if (rotation == 90 || rotation == 270) {
+        p.first = rotation == 90 ? h - 1 : (w - 1) * h;
+        p.down = rotation == 90 ? -1 : 1;
+        p.across = rotation == 90 ? h : -h;
+    } else if (rotation == 180) {
+        p.first = w * h - 1;
+        p.down = -w;
+        p.across = -1;
+    }
+    if (mirrored) {
+        p.first += (w - 1) * p.across;
+        p.across = -p.across;
+    }
+    return p;
 }
 
 HR_SHARED uint8_t hr_yuv_byte(int32_t v)

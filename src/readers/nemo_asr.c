@@ -6,24 +6,28 @@
 
 #include "core/json.h"
 #include "ops/decoders/sound.h"
+#include "readers/list.h"
 
 #define HEADER ((size_t)64 << 10) /* what is read of a file to find the samples */
 
 typedef struct nemo_args {
     hr_sampler_args sampler;
     hr_strings manifest_filepaths;
-    int32_t downmix, dtype, read_idxs, read_sample_rate, read_text;
+    int32_t lowpass;
+    int32_t downmix, dtype, read_idxs, read_sample_rate, read_text, relative_to_list;
     float max_duration, min_duration, quality, sample_rate;
 } nemo_args;
 
 typedef struct entry {
     char *path, *text;       /* one block of memory */
+    const char *root;        /* that a relative path starts from; NULL: the working folder */
     double offset, duration; /* in seconds; < 0: not given */
 } entry;
 
 typedef struct nemo_state {
     const nemo_args *args;
     hr_resampler resampler;
+    char **folders; /* of the manifests, if paths start there */
     entry *entries;
     int64_t count, capacity;
     int64_t skipped; /* lines that are no entries */
@@ -36,6 +40,9 @@ static void nemo_destroy(void *state)
     nemo_state *s = state;
     for (int64_t i = 0; i < s->count; i++)
         hr_free(s->entries[i].path);
+    for (int32_t i = 0; s->folders && i < s->args->manifest_filepaths.n; i++)
+        hr_free(s->folders[i]);
+    hr_free(s->folders);
     hr_free(s->entries);
     hr_free(s->resampler.memory);
     hr_free(s);
@@ -61,7 +68,8 @@ static bool is_wanted(const nemo_args *a, double duration)
            (a->min_duration <= 0 || duration >= (double)a->min_duration);
 }
 
-static hr_status add_entry(nemo_state *s, const hr_json *line, const char *path, hr_error *error)
+static hr_status add_entry(nemo_state *s, const hr_json *line, const char *root, const char *path,
+                           hr_error *error)
 {
     const char *text = string(line, "text");
     size_t path_size = strlen(path) + 1, text_size = text ? strlen(text) + 1 : 1;
@@ -79,13 +87,15 @@ static hr_status add_entry(nemo_state *s, const hr_json *line, const char *path,
     memcpy(e->path, path, path_size);
     if (text)
         memcpy(e->text, text, text_size);
+    e->root = root;
     e->offset = number(line, "offset");
     e->duration = number(line, "duration");
     s->count++;
     return HR_STATUS_OK;
 }
 
-static hr_status take_line(nemo_state *s, const char *line, size_t size, hr_error *error)
+static hr_status take_line(nemo_state *s, const char *root, const char *line, size_t size,
+                           hr_error *error)
 {
     hr_json *json = NULL;
     hr_error why;
@@ -96,20 +106,24 @@ static hr_status take_line(nemo_state *s, const char *line, size_t size, hr_erro
     s->skipped += !path;
     status = HR_STATUS_OK;
     if (path && is_wanted(s->args, number(json, "duration")))
-        status = add_entry(s, json, path, error);
+        status = add_entry(s, json, root, path, error);
     hr_json_destroy(json);
     return status;
 }
 
-static hr_status read_manifest(nemo_state *s, const char *path, hr_error *error)
+static hr_status read_manifest(nemo_state *s, int32_t number, hr_error *error)
 {
+    const char *path = s->args->manifest_filepaths.v[number];
     char *text = NULL;
     size_t size = 0;
-    hr_status status = hr_object_text(path, &text, &size, error);
+    hr_status status =
+        s->args->relative_to_list ? hr_list_folder(path, &s->folders[number], error) : HR_STATUS_OK;
+    if (status == HR_STATUS_OK)
+        status = hr_object_text(path, &text, &size, error);
     for (size_t at = 0, n; at < size && status == HR_STATUS_OK; at += n + 1) {
         const char *end = memchr(text + at, '\n', size - at);
         n = end ? (size_t)(end - (text + at)) : size - at;
-        status = take_line(s, text + at, n, error);
+        status = take_line(s, s->folders[number], text + at, n, error);
     }
     hr_free(text);
     return status == HR_STATUS_OK ? status : hr_error_prefix(error, "manifest '%s'", path);
@@ -121,9 +135,11 @@ static hr_status nemo_create(const void *args, void **state, hr_error *error)
     nemo_state *s = hr_calloc(1, sizeof(*s), error);
     HR_TRY_ALLOC(s);
     s->args = a;
-    hr_status status = hr__resampler_init(&s->resampler, (double)a->quality, error);
+    s->folders = hr_calloc((size_t)a->manifest_filepaths.n, sizeof(*s->folders), error);
+    hr_status status = s->folders ? hr__resampler_init(&s->resampler, (double)a->quality, error)
+                                  : HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < a->manifest_filepaths.n && status == HR_STATUS_OK; i++)
-        status = read_manifest(s, a->manifest_filepaths.v[i], error);
+        status = read_manifest(s, i, error);
     if (status == HR_STATUS_OK && s->count == 0)
         status = hr_fail(error, HR_STATUS_ERROR,
                          "no entries found in the manifests, the first of which is '%s'; %lld "
@@ -138,8 +154,10 @@ static hr_status nemo_create(const void *args, void **state, hr_error *error)
 
 static hr_sound_options options_of(const nemo_args *a)
 {
-    return (hr_sound_options){
-        .dtype = (hr_dtype)a->dtype, .downmix = a->downmix != 0, .rate = HR_MAX(a->sample_rate, 0)};
+    return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
+                              .downmix = a->downmix != 0,
+                              .lowpass = a->lowpass != 0,
+                              .rate = HR_MAX(a->sample_rate, 0)};
 }
 
 static hr_status nemo_check(const void *args, const hr_given *given, hr_error *error)
@@ -175,8 +193,8 @@ static const char *nemo_name(const void *state, int64_t index, char *room, size_
 static bool is_part(const nemo_state *s, int64_t index)
 {
     const entry *e = &s->entries[index];
-    return e->offset > 0 ||
-           (e->duration >= 0 && index + 1 < s->count && strcmp(e[1].path, e->path) == 0);
+    return e->offset > 0 || (e->duration >= 0 && index + 1 < s->count && e[1].root == e->root &&
+                             strcmp(e[1].path, e->path) == 0);
 }
 
 /* Of parts nothing is read ahead. */
@@ -185,7 +203,9 @@ static hr_status nemo_locate(const void *state, int64_t index, hr_span *spans, i
 {
     const nemo_state *s = state;
     (void)error;
-    spans[0] = (hr_span){.path = s->entries[index].path, .size = is_part(s, index) ? 0 : -1};
+    spans[0] = (hr_span){.root = s->entries[index].root,
+                         .path = s->entries[index].path,
+                         .size = is_part(s, index) ? 0 : -1};
     *count = 1;
     return HR_STATUS_OK;
 }
@@ -273,7 +293,7 @@ static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
     options.kernels = c->kernels;
     if (is_part(s, index)) {
         hr_object *object;
-        HR_TRY(hr_object_open(&object, NULL, e->path, NULL, error));
+        HR_TRY(hr_object_open(&object, e->root, e->path, NULL, error));
         hr_status opened = open_part(c, e, object, &sound, error);
         hr_object_close(object);
         HR_TRY(opened);
@@ -306,15 +326,18 @@ const hr_op_def hr_op_readers_nemo_asr = {
         nemo_args,
         HR_ARG(nemo_args, manifest_filepaths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
                "Manifests: text files with a JSON object per line. `audio_filepath` is the path of "
-               "a sound file, absolute or relative to the working folder; `offset` and `duration` "
-               "select a part of it, in seconds; `text` is its transcript. Lines that are not JSON "
-               "or have no path are skipped.",
+               "a sound file, absolute or relative to the working folder (but see "
+               "`relative_to_list`); `offset` and `duration` select a part of it, in seconds; "
+               "`text` is its transcript. Lines that are not JSON or have no path are skipped.",
                .count_min = 1, .count_max = INT32_MAX),
         HR_ARG(nemo_args, downmix, BOOL, 0, "True",
                "Mix the channels to one, their mean; the audio is then 1-D."),
         HR_ARG(nemo_args, dtype, DTYPE, 0, "FLOAT",
                "Type of the audio: INT16, INT32 or FLOAT. Integers use the full range of their "
                "type, and FLOAT the range from -1 to 1."),
+        HR_ARG(nemo_args, lowpass, BOOL, 0, "False",
+               "Not in DALI. When the resampling lowers the rate, remove the frequencies that the "
+               "output cannot have, which would otherwise be heard as others (aliasing)."),
         HR_ARG(nemo_args, max_duration, FLOAT, 0, "0.0",
                "Leave out entries whose `duration` is longer, in seconds; 0: no limit."),
         HR_ARG(nemo_args, min_duration, FLOAT, 0, "0.0",
@@ -329,6 +352,9 @@ const hr_op_def hr_op_readers_nemo_asr = {
                "Whether there is an output with the sampling rate of the file, FLOAT."),
         HR_ARG(nemo_args, read_text, BOOL, 0, "True",
                "Whether there is an output with the bytes of the transcript, UINT8."),
+        HR_ARG(nemo_args, relative_to_list, BOOL, 0, "False",
+               "Not in DALI. Relative paths start from the folder of their manifest, instead of "
+               "the working folder."),
         HR_ARG(nemo_args, sample_rate, FLOAT, 0, "-1.0",
                "Sampling rate of the audio in Hz; 0 or less: that of the file.", .min = -1e9,
                .max = 1e9),

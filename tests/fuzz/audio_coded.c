@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzz target: FLAC, Vorbis, Opus and MP3, whole and in part. Decoders are kept from one input to
- * the next, which must not change the samples. Without the module, nothing is read. */
+/* Fuzz target: FLAC, Vorbis, Opus, MP3 and the sound of containers, whole and in part. Decoders are
+ * kept from one input to the next, which must not change the samples. Without the module, nothing
+ * is read. */
 #include "codecs/audio/coded.h"
 #include "replay.h"
 
@@ -54,6 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hr_arena *arena;
     hr_error error;
     setenv("HEADRACE_AUDIO_MODULE", HR_AUDIO_MODULE, 0);
+#ifdef HR_VIDEO_MODULE
+    setenv("HEADRACE_VIDEO_MODULE", HR_VIDEO_MODULE, 0);
+#endif
     if (hr_arena_create(&arena, &error) != HR_STATUS_OK)
         return 0;
     compare(data, size, 0, -1, arena);

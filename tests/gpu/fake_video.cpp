@@ -137,8 +137,7 @@ video::Picture copy_planes(const hr_video_picture *p)
             put_sample(chroma + (size_t)y * stride + (size_t)x * unit,
                        p->plane[1 + x % 2] + y * p->stride[1 + x % 2], x / 2, p->bits);
     return {planes,    chroma,  (int64_t)stride, p->width,
-            p->height, p->bits, false,           hr_yuv_colors_of(p->bits, p->full_range),
-            NULL};
+            p->height, p->bits, {}, NULL};
 }
 
 void run_picture(fake_work *w)
@@ -158,11 +157,11 @@ bool queue(Decoder *d, const fake_work *work, char message[HR_VIDEO_MESSAGE])
            fail(message, "an injected failure");
 }
 
-bool store(void *memory, bool ycbcr, uint8_t *dst, char message[HR_VIDEO_MESSAGE])
+bool store(void *memory, const hr_video_form *form, uint8_t *dst, char message[HR_VIDEO_MESSAGE])
 {
     Decoder *d = (Decoder *)memory;
     video::Picture *p = new video::Picture(copy_planes(&d->picture));
-    p->ycbcr = ycbcr;
+    p->form = *form;
     p->dst = dst;
     fake_work work = {};
     work.run = run_picture;

@@ -198,6 +198,40 @@ def test_input_of_one_long_video(video_module: Any) -> None:
     assert run("mixed") == run("cpu")
 
 
+LOOKS: dict[str, dict[str, Any]] = {
+    "h264.mp4": {"codec": "h264"},
+    "hevc.mp4": {"codec": "hevc"},
+    "vp9.mp4": {"codec": "vp9"},
+    "vp8.webm": {"codec": "vp8"},
+    "odd.mp4": {"codec": "vp9", "size": (97, 65)},
+}
+
+
+@pytest.mark.parametrize("matrix, full_range", [(1, False), (9, False), (1, True)])
+@pytest.mark.parametrize("turned", [(0, 1, -1, 0), (-1, 0, 0, -1), (0, 1, 1, 0)])
+@pytest.mark.parametrize("name", LOOKS)
+def test_colours_and_rotation(
+    name: str,
+    turned: Any,
+    matrix: int,
+    full_range: bool,
+    video_module: Any,
+    make: Callable[..., str],
+) -> None:
+    size = LOOKS[name].get("size", (176, 144))
+    given = {**LOOKS[name], "size": size, "matrix": matrix, "full_range": full_range}
+    path = make(name, frames=6, **given)
+    if name.endswith("mp4"):
+        pytest.importorskip("videos").turn(Path(path), turned)
+    arguments = {"filenames": [path], "sequence_length": 3}
+    look = {"color_space": "auto", "rotate": True}
+    expected = digest(batches("reading", "cpu", **arguments, **look))
+    assert expected != digest(batches("reading", "cpu", **arguments)) or name == "vp8.webm"
+    assert digest(batches("reading", "gpu", **arguments, **look)) == expected
+    if (turned, matrix) == ((0, 1, -1, 0), 1) and name != "odd.mp4":
+        assert on_device_alone("reading", "gpu", **arguments, **look) == expected
+
+
 def test_decoder_of_encoded_videos(video_module: Any) -> None:
     file = str(VIDEOS / "h264.mp4")
     arguments = {"file": file, "frames": [5, 5, 0, 11, 3]}

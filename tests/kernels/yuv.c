@@ -23,6 +23,9 @@ static const hr_kernels *level(int i)
 
 typedef struct planes {
     hr_video_picture picture;
+    hr_yuv_matrix matrix;
+    bool full_range, mirrored;
+    int32_t rotation;
     void *memory[3];
 } planes;
 
@@ -36,7 +39,10 @@ static planes random_planes(int32_t width, int32_t height, int32_t bits, int32_t
     planes p = {.picture = {.width = width, .height = height, .bits = bits}};
     p.picture.shift_x = sx;
     p.picture.shift_y = sy;
-    p.picture.full_range = rnd() % 2;
+    p.full_range = rnd() % 2;
+    p.matrix = (hr_yuv_matrix)(rnd() % 5);
+    p.rotation = rnd() % 2 ? 90 * (int32_t)(rnd() % 4) : 0;
+    p.mirrored = rnd() % 4 == 0;
     for (int i = 0; i < 3; i++) {
         size_t w = (size_t)chroma_size(width, i ? sx : 0);
         size_t h = (size_t)chroma_size(height, i ? sy : 0);
@@ -89,6 +95,30 @@ static double chroma_at(const planes *p, int plane, int32_t x, int32_t y)
     return top * (1 - fy) + low * fy;
 }
 
+static hr_video_form form_of(const planes *p, bool ycbcr)
+{
+    const hr_video_picture *v = &p->picture;
+    return (hr_video_form){.ycbcr = ycbcr,
+                           .colors = hr_yuv_colors_of(v->bits, p->full_range, p->matrix),
+                           .place = hr_yuv_place_of(v->width, v->height, p->rotation, p->mirrored)};
+}
+
+/* Where a pixel is in the turned picture. */
+static size_t turned(const planes *p, int32_t x, int32_t y)
+{
+    const int32_t w = p->picture.width, h = p->picture.height;
+    x = p->mirrored ? w - 1 - x : x;
+    for (int32_t angle = p->rotation, tall = h, wide = w, old; angle > 0; angle -= 90) {
+        old = x; /* a quarter turn: the lower left corner becomes the upper left one */
+        x = tall - 1 - y;
+        y = old;
+        old = tall;
+        tall = wide;
+        wide = old;
+    }
+    return (size_t)y * (size_t)(p->rotation % 180 ? h : w) + (size_t)x;
+}
+
 static int32_t nearest(double v)
 {
     return v < 0 ? 0 : v > 255 ? 255 : (int32_t)floor(v + 0.5);
@@ -98,13 +128,18 @@ static void want_pixel(const planes *p, int32_t x, int32_t y, int32_t want[3])
 {
     double u = chroma_at(p, 1, x, y) - 128, v = chroma_at(p, 2, x, y) - 128;
     double luma = stored(p, 0, x, y), scale = 1;
-    if (!p->picture.full_range) {
+    static const double weights[5][2] = {
+        {0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}, {0.30, 0.11}, {0.212, 0.087}};
+    const double red = weights[p->matrix][0], blue = weights[p->matrix][1];
+    const double green = 1 - red - blue;
+    if (!p->full_range) {
         luma = (luma - 16) * 255 / 219;
         scale = 255.0 / 224;
     }
-    want[0] = nearest(luma + 1.402 * scale * v);
-    want[1] = nearest(luma - 0.344136 * scale * u - 0.714136 * scale * v);
-    want[2] = nearest(luma + 1.772 * scale * u);
+    want[0] = nearest(luma + 2 * (1 - red) * scale * v);
+    want[1] = nearest(luma - 2 * blue * (1 - blue) / green * scale * u -
+                      2 * red * (1 - red) / green * scale * v);
+    want[2] = nearest(luma + 2 * (1 - blue) * scale * u);
 }
 
 static void check_level(const hr_kernels *k, const planes *p, uint8_t *out, size_t size)
@@ -112,7 +147,8 @@ static void check_level(const hr_kernels *k, const planes *p, uint8_t *out, size
     hr_video_scratch scratch = {0};
     hr_error error;
     memset(out, 0xA5, size + 2 * GUARD);
-    CHECK(hr_video_pixels(k, &p->picture, false, out + GUARD, &scratch, &error) == HR_STATUS_OK);
+    const hr_video_form form = form_of(p, false);
+    CHECK(hr_video_pixels(k, &p->picture, &form, out + GUARD, &scratch, &error) == HR_STATUS_OK);
     for (int i = 0; i < GUARD; i++)
         CHECK(out[i] == 0xA5 && out[GUARD + size + (size_t)i] == 0xA5);
     hr_video_scratch_fini(&scratch);
@@ -132,12 +168,13 @@ TEST(pictures)
                 check_level(level(i), &p, out[i], size);
                 CHECK(memcmp(out[0] + GUARD, out[i] + GUARD, size) == 0);
             }
-        for (size_t i = 0; i < size; i += 3) {
-            int32_t want[3];
-            want_pixel(&p, (int32_t)(i / 3) % w, (int32_t)(i / 3) / w, want);
+        for (size_t i = 0; i < size / 3; i++) {
+            int32_t want[3], x = (int32_t)i % w, y = (int32_t)i / w;
+            const size_t at = GUARD + 3 * turned(&p, x, y);
+            want_pixel(&p, x, y, want);
             for (size_t c = 0; c < 3; c++) { /* ties may fall to the other side */
-                CHECK(abs(out[0][GUARD + i + c] - want[c]) <= 1);
-                off += out[0][GUARD + i + c] != want[c];
+                CHECK(abs(out[0][at + c] - want[c]) <= 1);
+                off += out[0][at + c] != want[c];
                 total++;
             }
         }
@@ -154,18 +191,25 @@ TEST(stored_colours)
     hr_video_scratch scratch = {0};
     hr_error error;
     planes p = random_planes(31, 7, 8, 0, 0);
-    CHECK(hr_video_pixels(level(0), &p.picture, true, out, &scratch, &error) == HR_STATUS_OK);
+    p.rotation = p.mirrored = 0;
+    hr_video_form stored_form = form_of(&p, true), rgb = form_of(&p, false);
+    CHECK(hr_video_pixels(level(0), &p.picture, &stored_form, out, &scratch, &error) ==
+          HR_STATUS_OK);
     for (size_t i = 0; i < 3 * 31 * 7; i++)
         CHECK(out[i] == ((const uint8_t *)p.memory[i % 3])[i / 3]);
     p.picture.colors = HR_VIDEO_COLORS_GBR;
-    CHECK(hr_video_pixels(level(0), &p.picture, false, out, &scratch, &error) == HR_STATUS_OK);
+    CHECK(hr_video_pixels(level(0), &p.picture, &rgb, out, &scratch, &error) == HR_STATUS_OK);
     for (size_t i = 0; i < 3 * 31 * 7; i++)
         CHECK(out[i] == ((const uint8_t *)p.memory[(i + 2) % 3])[i / 3]);
-    CHECK(hr_video_pixels(level(0), &p.picture, true, out, &scratch, &error) != HR_STATUS_OK);
+    CHECK(hr_video_pixels(level(0), &p.picture, &stored_form, out, &scratch, &error) !=
+          HR_STATUS_OK);
     free_planes(&p);
     for (int32_t width = 30; width < 32; width++) { /* interpolated, within 1 */
         p = random_planes(width, 8, 10, 1, 1);
-        CHECK(hr_video_pixels(level(0), &p.picture, true, out, &scratch, &error) == HR_STATUS_OK);
+        p.rotation = p.mirrored = 0;
+        stored_form = form_of(&p, true);
+        CHECK(hr_video_pixels(level(0), &p.picture, &stored_form, out, &scratch, &error) ==
+              HR_STATUS_OK);
         for (int32_t i = 0; i < width * 8; i++)
             for (int c = 0; c < 3; c++) {
                 int32_t x = i % width, y = i / width;

@@ -275,6 +275,29 @@ CASES = spectrograms() + filter_banks() + sounds()
 CASES += preemphasis() + regions() + cepstra() + whole_spectra() + resamplings()
 CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
 
+# With a low-pass filter; rates that rise have none, and every sample of the second has its own.
+WAVES = Data([signal(900) * 0.9, signal(1, 5), signal(333, 6) * 0.5])
+STEREO = Data([signal(600).reshape(300, 2), signal(20, 4).reshape(10, 2)], "tc")
+OURS = [
+    Case("audio_resample", [data], {"lowpass": True, **args})
+    for data in (WAVES, STEREO, Data([of_type(signal(500), "i2")]))
+    for args in (
+        {"scale": 0.4},
+        {"scale": 2.0},
+        {"in_rate": 44100.0, "out_rate": 8000.0, "quality": 100.0},
+        {"in_rate": 48000.0, "out_rate": 44100.0, "quality": 0.0},
+        {"out_length": 7},
+        {"scale": 0.005},
+    )
+]
+OURS.append(
+    Case(
+        "audio_resample",
+        [WAVES],
+        {"lowpass": True, "scale": Data([np.float32(x) for x in (0.5, 1, 0.27)])},
+    )
+)
+
 # Resampling, in single precision, is among the cases that the sweep makes of this one.
 BASES = {
     "audio_resample": Case("audio_resample", [SIGNALS], {"scale": 2.0}, resampled),

@@ -116,12 +116,21 @@ def text_of(value: Any) -> str:
 
 # Arguments of single operators that DALI lacks. Their tests are in tests/python.
 _OF_IMAGES = ("image", "image_crop", "image_random_crop", "image_slice")
+_LOOK, _LIST = {"color_space", "rotate"}, {"relative_to_list"}
 ADDED_TO = {
     "readers.numpy": {"members"},
     "decoders.numpy": {"members"},
     "readers.caffe": {"shuffle_after_epoch", "shuffle_after_epoch_seed"},
     "readers.caffe2": {"shuffle_after_epoch", "shuffle_after_epoch_seed"},
     "peek_image_shape": {"page", "all_pages"},
+    "audio_resample": {"lowpass"},
+    "decoders.audio": {"lowpass"},
+    "readers.nemo_asr": {"lowpass"} | _LIST,
+    "decoders.video": _LOOK,
+    "experimental.inputs.video": _LOOK,
+    "experimental.readers.video": _LOOK | _LIST,
+    "readers.video": _LOOK | _LIST,
+    "readers.video_resize": _LOOK | _LIST,
 } | {f"decoders.{name}": {"page", "all_pages"} for name in _OF_IMAGES}
 
 

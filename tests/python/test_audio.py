@@ -287,6 +287,55 @@ def test_resampling(rate: int, quality: float) -> None:
     np.testing.assert_allclose(found, want, atol=4e-3)  # the table has 32 points per sample
 
 
+def lowpassed(samples: Any, step: float, count: int, quality: float) -> Any:
+    """The sum of a windowed sinc whose cut-off is that of the lower rate, in double precision."""
+    lobes, wider = np.floor(0.007 * quality**2 - 0.09 * quality + 3 + 0.5), max(step, 1)
+    width = lobes * wider
+    x = np.arange(len(samples))[None] - (np.arange(count) * step)[:, None]
+    window = np.where(np.abs(x) < width, 0.5 + 0.5 * np.cos(np.pi * x / width), 0)
+    return (np.sinc(x / wider) / wider * window) @ samples
+
+
+@pytest.mark.parametrize("quality", [0, 50, 100])
+@pytest.mark.parametrize("rates", [(16000, 8000), (44100, 16000), (48000, 8000), (8000, 11025)])
+def test_lowpass(rates: tuple[int, int], quality: float) -> None:
+    before, after = rates
+    file = sounds.wav(FLOATS[:, :2], "f4", rate=before)
+    (found,), _ = decode([file], sample_rate=float(after), quality=float(quality), lowpass=True)
+    want = lowpassed(FLOATS[:, :2], before / after, len(found), quality)
+    np.testing.assert_allclose(found, want, atol=4e-3)
+    (plain,), _ = decode([file], sample_rate=float(after), quality=float(quality))
+    assert np.array_equal(found, plain) == (after > before)
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        x = fn.external_source(lambda: [FLOATS[:, :2].astype(np.float32)])
+        out = fn.audio_resample(
+            x, in_rate=before, out_rate=after, quality=float(quality), lowpass=True
+        )
+        pipe.set_outputs(out)
+    np.testing.assert_array_equal(np.array(pipe.run()[0][0]), found)
+
+
+def test_lowpass_removes_what_the_output_cannot_have() -> None:
+    """A tone of 3 kHz stays, and one of 5 kHz, which would become 3 kHz at 8 kHz, goes."""
+    t = np.arange(16000) / 16000
+    levels = {}
+    for tone in (3000, 5000):
+        file = sounds.wav(0.5 * np.sin(2 * np.pi * tone * t)[:, None], "f4")
+        for lowpass in (False, True):
+            (found,), _ = decode([file], sample_rate=8000.0, lowpass=lowpass)
+            levels[tone, lowpass] = float(np.abs(found[200:-200]).max())
+    assert levels[3000, False] > 0.49 and levels[3000, True] > 0.49
+    assert levels[5000, False] > 0.49 and levels[5000, True] < 0.001
+
+
+def test_lowpass_has_a_limit() -> None:
+    """The rate of the file may be wrong."""
+    file = sounds.wav(np.zeros((90, 1)), rate=2_000_000_000)
+    with pytest.raises(RuntimeError, match="1 / 256 is the least"):
+        decode([file], sample_rate=8000.0, lowpass=True)
+
+
 def test_without_the_module() -> None:
     """The core decodes WAV, and says what is missing for the rest."""
     program = """

@@ -57,7 +57,12 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "command, missing",
-    [("bench .", "rich"), ("show .", "pillow"), ("index . --cache .", "rich"), ("pack . out", "rich")]
+    [
+        ("bench .", "rich"),
+        ("show .", "pillow"),
+        ("index . --cache .", "rich"),
+        ("pack . out", "rich"),
+    ]
     + [("ops", "rich"), ("doctor", "rich"), ("demo .", "rich")],
 )
 def test_without_the_extra(
@@ -168,7 +173,9 @@ def test_user_mistakes(command: str, tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in captured.err and captured.err.count("\n") == 1 and not captured.out
 
 
-@pytest.mark.parametrize("suffix", ["jpg", "JPEG", "png", "bmp", "tif", "tiff", "ppm", "jp2", "webp"])
+@pytest.mark.parametrize(
+    "suffix", ["jpg", "JPEG", "png", "bmp", "tif", "tiff", "ppm", "jp2", "webp"]
+)
 def test_formats(suffix: str, tmp_path: Path) -> None:
     """A folder of pictures of any one format is a data set."""
     (tmp_path / "set" / "class").mkdir(parents=True)
@@ -310,7 +317,10 @@ def test_doctor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_doctor_advice() -> None:
     facts = {
-        "build": {"cpu_level": "base"},
+        "build": {
+            "cpu_level": "base",
+            "codecs": [{"name": "video", "version": "is not installed"}],
+        },
         "cpu": {"cpus": 16, "usable_cpus": 8, "cgroup_cpus": 2.0, "load": 0.1, "governor": None},
         "memory": {"cgroup_limit": 1 << 30, "available": 1 << 34, "huge_pages": "never"},
         "gpus": [],
@@ -324,6 +334,7 @@ def test_doctor_advice() -> None:
         "network file system",
         "huge pages",
         "No NVIDIA",
+        "pip install headrace-video",
     ):
         assert words in advice
 

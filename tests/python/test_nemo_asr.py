@@ -154,3 +154,41 @@ def test_types_and_errors(folder: Path) -> None:
         read(folder, broken)
     for row in read(folder, broken, on_error="skip"):
         np.testing.assert_array_equal(row[0], MONO)
+
+
+def test_paths_relative_to_the_manifest(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same relative path in two manifests stands for two files, and the working folder does not matter."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mono.wav").write_bytes(sounds.wav(STEREO[:50, :1], rate=RATE))
+    lines = [{"audio_filepath": "mono.wav"}, {"audio_filepath": str(folder / "long.wav")}]
+    lines.append({"audio_filepath": "mono.wav", "offset": 0.02, "duration": 0.01})
+    for place in (folder, other):
+        (place / "list.json").write_text("\n".join(json.dumps(line) for line in lines))
+    manifests = [str(folder / "list.json"), str(other / "list.json")]
+
+    def run(**arguments: Any) -> list[Any]:
+        pipe = Pipeline(6, 2, None)
+        with pipe:
+            audio, _ = fn.readers.nemo_asr(
+                manifest_filepaths=manifests, read_text=False, dtype=types.INT16, **arguments
+            )
+            pipe.set_outputs(audio)
+        return [np.array(x) for x in pipe.run()[0]]
+
+    want = [MONO[:, 0], STEREO[:50, 0]]
+    monkeypatch.chdir(tmp_path)
+    found = run(relative_to_list=True)
+    for i, samples in enumerate(want):
+        np.testing.assert_array_equal(found[3 * i], samples)
+        assert len(found[3 * i + 1]) == len(STEREO)
+        np.testing.assert_array_equal(found[3 * i + 2], samples[20:30])
+    with pytest.raises(RuntimeError, match="mono.wav"):
+        run()
+    monkeypatch.chdir(folder)
+    np.testing.assert_array_equal(run()[3], want[0])  # as in DALI
+    np.testing.assert_array_equal(run(relative_to_list=True)[3], want[1])
+    manifests[:] = ["list.json", "list.json"]
+    np.testing.assert_array_equal(run(relative_to_list=True)[3], want[0])

@@ -45,7 +45,9 @@ FORMATS += [("yuv420p", size, "libvpx-vp9") for size in ((61, 35), (64, 35), (61
 
 
 def has_decoders() -> bool:
-    codecs = {codec["name"]: codec["version"] for codec in json.loads(_core.doctor_json())["codecs"]}
+    codecs = {
+        codec["name"]: codec["version"] for codec in json.loads(_core.doctor_json())["codecs"]
+    }
     return codecs["video"] != "is not installed"
 
 
@@ -72,16 +74,16 @@ def decode(files: list[bytes], **arguments: Any) -> list[Any]:
     return [np.array(x) for x in out]
 
 
-def rgb(frame: Any) -> Any:
-    """What libswscale's accurate path makes of a frame, with BT.601 and centred chroma."""
+def rgb(frame: Any, matrix: str = "bt601", full: bool | None = None) -> Any:
+    """What libswscale's accurate path makes of a frame, with centred chroma."""
     graph = av.filter.Graph()
-    kind = "pc" if frame.color_range == 2 else "tv"
+    kind = "pc" if (frame.color_range == 2 if full is None else full) else "tv"
     source = graph.add(
         "buffer",
         f"video_size={frame.width}x{frame.height}:pix_fmt={frame.format.name}:time_base=1/25"
         f":range={kind}:colorspace=unknown",
     )
-    flags = "flags=bilinear+full_chroma_int+accurate_rnd:in_color_matrix=bt601"
+    flags = f"flags=bilinear+full_chroma_int+accurate_rnd:in_color_matrix={matrix}"
     centre = ":in_h_chr_pos=-513:in_v_chr_pos=128" if "420" in frame.format.name else ""
     scale = graph.add("scale", flags + centre)
     target, sink = graph.add("format", "pix_fmts=rgb24"), graph.add("buffersink")
@@ -89,6 +91,7 @@ def rgb(frame: Any) -> Any:
     scale.link_to(target)
     target.link_to(sink)
     graph.configure()
+    frame.colorspace, frame.color_range = 2, 2 if kind == "pc" else 1  # as the source says
     graph.push(frame)
     return graph.pull().to_ndarray()
 
@@ -329,7 +332,7 @@ pipe.run()
         [sys.executable, "-c", program, str(file)], env=env, capture_output=True, text=True
     )
     assert done.returncode != 0
-    assert "it is in a package of its own, headrace-video" in done.stderr
+    assert "it is in a package of its own: run `pip install headrace-video`" in done.stderr
 
 
 def test_example(tmp_path: Path) -> None:
@@ -356,7 +359,9 @@ def test_module_of_another_package(tmp_path: Path) -> None:
     versions = []
     for _ in range(2):
         env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        out = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, check=True
+        )
         versions += [c["version"] for c in json.loads(out.stdout)["codecs"] if c["name"] == "video"]
         (tmp_path / "headrace_video").mkdir(exist_ok=True)
         shutil.copy(package / module, tmp_path / "headrace_video" / module)

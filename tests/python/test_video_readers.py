@@ -387,7 +387,7 @@ def test_the_cache_may_contain_anything(tmp_path: Path, monkeypatch: pytest.Monk
     at = 40 + key_size + about_size
     about, data = sum_of(raw[at - about_size : at]), bytearray(raw[at:])
     assert about ^ sum_of(data) == known and len(data) == data_size
-    count, keys, frames = struct.unpack_from("<3i", data, 120)
+    count, keys, frames = struct.unpack_from("<3i", data, 128)
     assert (count, frames) == (20, 20) and keys > 1
     start = len(data) - 4 * keys  # of the last array
     (second,) = struct.unpack_from("<i", data, start + 4)
@@ -496,3 +496,24 @@ def test_video_resize(options: dict[str, Any]) -> None:
 def test_video_resize_needs_a_size() -> None:
     with pytest.raises(RuntimeError, match="the output size is given"):
         read(headrace, "readers.video_resize", filenames=[A], sequence_length=5)
+
+
+@pytest.mark.parametrize("reader", ["experimental.readers.video", "readers.video"])
+def test_paths_relative_to_the_list(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "clip.mp4").write_bytes(Path(A).read_bytes())
+    (tmp_path / "lists" / "all.txt").write_text(f"clip.mp4 3\n{A} 4\n")
+    options = {"file_list": "lists/all.txt", "sequence_length": 20}
+    monkeypatch.chdir(tmp_path)
+    items = read(headrace, reader, **options, relative_to_list=True)
+    assert [item[1].tolist() for item in items] == [[3], [4]]
+    np.testing.assert_array_equal(items[0][0], items[1][0])
+    found = read(headrace, reader, **options)  # as in DALI: from the working folder
+    assert [item[1].tolist() for item in found] == [[4]]
+    monkeypatch.chdir(tmp_path / "lists")
+    options["file_list"] = "all.txt"
+    for relative in (True, False):
+        items = read(headrace, reader, **options, relative_to_list=relative)
+        assert [item[1].tolist() for item in items] == [[3], [4]]

@@ -64,8 +64,11 @@ def make(
     container: dict[str, str] | None = None,
     format: str | None = None,
     gop: int = 12,
+    matrix: int | None = None,
+    full_range: bool = False,
 ) -> None:
-    """Writes a video. `times` are those of the frames in units of 1 / (40 * rate) seconds."""
+    """Writes a video. `times` are those of the frames in units of 1 / (40 * rate) seconds. `matrix` of
+    H.273 and `full_range` are what the stream or the container says; the pixels do not depend on them."""
     merged = {**QUICK.get(codec, {}), **(options or {})}
     with av.open(str(path), "w", format=format, options=container or {}) as file:
         stream = file.add_stream(LIBRARY[codec], rate=rate, options=merged)
@@ -73,14 +76,29 @@ def make(
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
         stream.codec_context.gop_size = gop
         stream.codec_context.thread_count = 1
+        if matrix is not None:
+            stream.codec_context.colorspace = matrix
+            stream.codec_context.color_range = 2 if full_range else 1
         base = Fraction(1, rate) if times is None else Fraction(1, 40 * rate)
         stream.codec_context.time_base = base
         for i in range(frames):
             frame = av.VideoFrame.from_ndarray(picture(i, *size), format="rgb24")
+            if matrix is not None:
+                frame = frame.reformat(format=stream.pix_fmt)
+                frame.colorspace, frame.color_range = matrix, 2 if full_range else 1
             frame.pts = i if times is None else times[i]
             frame.time_base = base
             file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
+
+
+def turn(path: Path, matrix: tuple[int, int, int, int], movie: bool = False) -> None:
+    """Writes a display matrix into the header of the only track of an MP4 file, or of its movie."""
+    data = bytearray(path.read_bytes())
+    at = data.index(b"mvhd") + 4 + 36 if movie else data.index(b"tkhd") + 4 + 40
+    a, b, c, d = (v << 16 for v in matrix)
+    data[at : at + 36] = struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30)
+    path.write_bytes(data)
 
 
 @dataclass

@@ -26,7 +26,7 @@ PARTS = {
     "src/remote": """net_module.h net url credentials.h sha1 sigv4 credentials_parse credentials_profile credentials_fetch credentials_sts
         credentials_process credentials_google credentials_given azure credentials.c s3 s3_list disk_cache
         http_storage""".split(),
-    "src/codecs/video": "video.h module.h bits packets demux video flat memory plan select planes frames".split(),
+    "src/codecs/video": "video.h module.h bits packets demux video flat memory plan select colors planes frames".split(),
     "src/codecs/video/bits": "rbsp units.h h264 hevc mpeg4 units av1 bitstream split".split(),
     "src/codecs/video/demux": """demuxer fourcc times flags pictures fields keys mp4_box mp4.h mp4_track mp4_samples
         mp4_fragments""".split(),

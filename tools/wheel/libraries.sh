@@ -14,7 +14,6 @@ toolchain=$top/$arch/toolchain
 jobs=$(nproc)
 
 tools/wheel/sources.sh "$sources" zlib libdeflate libpng1.6 libjpeg-turbo libwebp openjpeg2 libogg flac libvorbis opus
-(. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$sources/distribution" # such as debian-12
 
 state="$(sha256sum <tools/wheel/libraries.sh) $(cat "$toolchain/state" "$sources"/*/version "$sources"/*/dsc)"
 [ "$state" = "$(cat "$out/state" 2>/dev/null)" ] && exit 0

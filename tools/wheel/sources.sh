@@ -4,7 +4,8 @@
 # Gets source packages of the Debian (or Ubuntu) that this machine runs: only versions that sources.txt lists, the first
 # of them that can be downloaded.
 #   tools/wheel/sources.sh FOLDER LIBRARY...  makes FOLDER/LIBRARY with the folder `tree` and the files `version` and `dsc`,
-#                                             which contains the hash. Does nothing if they are there
+#                                             which contains the hash. Does nothing if they are there. FOLDER/distribution
+#                                             says what this machine runs
 #   tools/wheel/sources.sh update             prints sources.txt, with the versions that can be downloaded now added
 set -eu
 cd "$(dirname "$0")/../.."
@@ -97,6 +98,8 @@ fi
 
 folder=$1
 shift
+mkdir -p "$folder"
+(. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$folder/distribution" # such as debian-12
 for library; do
     [ -n "$(listed "$library")" ] || die "$list lists no version of $library"
     [ "$(listed "$library")" = "$(cat "$folder/$library/listed" 2>/dev/null)" ] || {

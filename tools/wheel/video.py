@@ -27,11 +27,12 @@ __version__ = "{version}"
 '''
 README = """# headrace-video
 
-The decoders of videos for Headrace: H.264, HEVC, VP8, VP9, AV1, MPEG-4 and
-MJPEG. Once it is installed, `fn.decoders.video` works; nothing has to be imported.
+The decoders of videos for Headrace: H.264, HEVC, VP8, VP9, AV1, MPEG-4 and MJPEG, and of the sound in MP4, WebM and
+other containers: AAC, Opus and others. Once it is installed, `fn.decoders.video` works, and `fn.decoders.audio` takes
+these files, too; nothing has to be imported.
 
-`libheadrace_video.so` is part of Headrace (Apache-2.0). It calls libavcodec and libavutil of FFmpeg (LGPL 2.1 or
-newer), which are shared libraries of their own in this package and may be replaced by others that were built from
+`libheadrace_video.so` is part of Headrace (Apache-2.0). It calls libavformat, libavcodec and libavutil of FFmpeg (LGPL
+2.1 or newer; with libswresample), which are shared libraries of their own in this package and may be replaced by others that were built from
 changed sources. libavcodec contains dav1d (BSD, 2 clauses).
 
 Both were built, unchanged, from the source packages of {distribution}: {sources}. `tools/wheel/video.sh` in
@@ -104,7 +105,7 @@ def main(arch: str, sources: str, stage: str, out: str) -> None:
     version = version_of()
     tag = f"py3-none-manylinux_2_28_{arch}"
     info = f"headrace_video-{version}.dist-info"
-    distribution = (Path(sources).parent / "distribution").read_text().strip()
+    distribution = (Path(sources) / "distribution").read_text().strip()
     versions = {name: (Path(sources) / name / "version").read_text().strip() for name in LICENSES}
     hashes = {name: (Path(sources) / name / "dsc").read_text().strip() for name in LICENSES}
     named = ", ".join(f"{name} {found}" for name, found in sorted(versions.items()))

@@ -353,6 +353,17 @@ def _advise_gpu(facts: dict[str, Any]) -> str | None:
     return None
 
 
+def _advise_video(facts: dict[str, Any]) -> str | None:
+    codecs = {codec["name"]: codec["version"] for codec in facts["build"].get("codecs", [])}
+    if codecs.get("video") == "is not installed":
+        return (
+            "Videos, and the sound of MP4, WebM and AAC files, cannot be decoded on the CPU. Run "
+            "`pip install headrace-video`, or `make video-wheel` in the sources of Headrace and install "
+            "the wheel."
+        )
+    return None
+
+
 _RULES: list[Callable[[dict[str, Any]], str | None]] = [
     _advise_threads,
     _advise_affinity,
@@ -364,6 +375,7 @@ _RULES: list[Callable[[dict[str, Any]], str | None]] = [
     _advise_huge_pages,
     _advise_storage,
     _advise_gpu,
+    _advise_video,
 ]
 
 

@@ -388,13 +388,13 @@ static hr_status unknown(const hr_audio_parser *p, hr_error *error)
     if (other)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "the sound is %s, which is not supported; WAV, AIFF, AU, CAF, FLAC, Vorbis, "
-                       "Opus and MP3, for example, are",
+                       "Opus, MP3, and AAC, for example, are",
                        other);
     return hr_fail(
         error, HR_STATUS_CORRUPT,
         "the bytes are not a sound file of a supported format: WAV, RF64, W64, AIFF, AU, "
         "CAF, NIST SPHERE, VOC, AVR, IRCAM, PAF, PVF, 8SVX, MPC 2000, WVE, HTK, FLAC, "
-        "Vorbis, Opus or MP3");
+        "Vorbis, Opus, MP3, AAC, or the sound of MP4, WebM, FLV, AVI and MPEG files");
 }
 
 static const hr_audio_opener *find_header(const uint8_t *bytes, size_t size, uint64_t file_size)

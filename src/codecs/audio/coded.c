@@ -2,6 +2,8 @@
  * Copyright The Headrace authors */
 #include "codecs/audio/coded.h"
 
+#include "codecs/audio/container.h"
+#include "codecs/video/frames.h"
 #include "core/library.h"
 
 #include <string.h>
@@ -10,9 +12,10 @@
 #define MEMORY ((size_t)1 << 30)
 #define MEMORY_PER_BYTE 256
 
-static hr_status open_module(const hr_audio_module_def **out, hr_error *error)
+static hr_status open_module(hr_audio_coding coding, const hr_audio_module_def **out,
+                             hr_error *error)
 {
-    static const hr_library library = {
+    hr_library library = {
         .name = "audio module",
         .file = "libheadrace_audio.so",
         .variable = "HEADRACE_AUDIO_MODULE",
@@ -23,6 +26,8 @@ static hr_status open_module(const hr_audio_module_def **out, hr_error *error)
         .abi = HR_AUDIO_ABI_VERSION,
         .size = sizeof(hr_audio_module_def)};
     void *symbol = NULL;
+    if (coding == HR_AUDIO_CODING_CONTAINER)
+        library = hr_video_library(library.entry, library.abi, library.size);
     hr_audio_module_fn entry = NULL;
     HR_TRY(hr_library_open(&library, &symbol, error));
     memcpy(&entry, &symbol, sizeof(entry));
@@ -59,6 +64,8 @@ hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size, size_t *st
     size_t at = *start = (size_t)HR_MIN(hr_audio_tags(bytes, size), size);
     if (size - at >= 4 && memcmp(bytes + at, "fLaC", 4) == 0)
         return HR_AUDIO_CODING_FLAC;
+    if (hr_audio_container_of(bytes + at, size - at))
+        return HR_AUDIO_CODING_CONTAINER;
     if (size - at >= 4 && memcmp(bytes + at, "OggS", 4) == 0)
         return ogg_coding(bytes + at, size - at);
     while (at < size && bytes[at] == 0)
@@ -88,11 +95,16 @@ hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *er
 {
     static const char *const names[HR_AUDIO_CODING_COUNT] = {"",       "FLAC", "Ogg FLAC",
                                                              "Vorbis", "Opus", "MP3"};
+    const hr_audio_container *container = job->coding == HR_AUDIO_CODING_CONTAINER
+                                              ? hr_audio_container_of(job->bytes, job->size)
+                                              : NULL;
+    const char *name = container ? container->name : names[job->coding];
     const hr_audio_module_def *module;
     room r = {arena, error};
-    hr_status status = open_module(&module, error);
+    hr_status status = open_module(job->coding, &module, error);
     if (status != HR_STATUS_OK)
-        return hr_error_prefix(error, "%s", names[job->coding]);
+        return hr_error_prefix(error, "%s", name);
+    job->container = container ? container->demuxer : NULL;
     job->limit = job->size > (SIZE_MAX - MEMORY) / MEMORY_PER_BYTE
                      ? SIZE_MAX
                      : MEMORY + job->size * MEMORY_PER_BYTE;
@@ -101,16 +113,16 @@ hr_status hr_audio_coded_decode(hr_audio_job *job, hr_arena *arena, hr_error *er
     if (module->decode(job))
         return HR_STATUS_OK;
     if (job->no_memory)
-        return hr_error_prefix(error, "%s", names[job->coding]);
-    return hr_fail(error, job->over_limit ? HR_STATUS_LIMIT : HR_STATUS_CORRUPT, "%s: %s",
-                   names[job->coding], job->message);
+        return hr_error_prefix(error, "%s", name);
+    return hr_fail(error, job->over_limit ? HR_STATUS_LIMIT : HR_STATUS_CORRUPT, "%s: %s", name,
+                   job->message);
 }
 
 void hr_audio_coded_forget(hr_audio_kept *kept)
 {
     const hr_audio_module_def *module;
     hr_error error;
-    if (kept && open_module(&module, &error) == HR_STATUS_OK)
+    if (kept && open_module(HR_AUDIO_CODING_NONE, &module, &error) == HR_STATUS_OK)
         module->forget(kept);
 }
 
@@ -118,5 +130,6 @@ const char *hr_audio_coded_version(void)
 {
     const hr_audio_module_def *module;
     hr_error error;
-    return open_module(&module, &error) == HR_STATUS_OK ? module->version() : "is not installed";
+    return open_module(HR_AUDIO_CODING_NONE, &module, &error) == HR_STATUS_OK ? module->version()
+                                                                              : "is not installed";
 }

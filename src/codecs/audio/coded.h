@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Sound files that a module decodes: FLAC, Vorbis, Opus and MP3. */
+/* Sound files that a module decodes: FLAC, Vorbis, Opus, MP3, and containers with AAC and others.
+ */
 #pragma once
 
 #include "codecs/audio/audio.h"

@@ -361,9 +361,6 @@ const char *hr__audio_refused(const uint8_t *bytes, size_t size)
         size_t at, n;
         const char *magic;
     } formats[] = {
-        {"an MP4 file (AAC or ALAC, usually)", 4, 4, "ftyp"},
-        {"AAC (ADTS)", 0, 2, "\xFF\xF1"},
-        {"AAC (ADTS)", 0, 2, "\xFF\xF9"},
         {"MPEG audio, layer II", 0, 2, "\xFF\xFC"},
         {"MPEG audio, layer II", 0, 2, "\xFF\xFD"},
         {"MPEG audio, layer II", 0, 2, "\xFF\xF4"},
@@ -375,8 +372,6 @@ const char *hr__audio_refused(const uint8_t *bytes, size_t size)
         {"an instrument of FastTracker (XI)", 0, 20, "Extended Instrument:"},
         {"a MIDI sample dump (SDS)", 0, 2, "\xF0\x7E"},
         {"an Ogg file without FLAC, Vorbis or Opus", 0, 4, "OggS"},
-        {"AVI", 8, 4, "AVI "},
-        {"Matroska or WebM", 0, 4, "\x1A\x45\xDF\xA3"},
         {"WMA", 0, 4, "\x30\x26\xB2\x75"},
         {"WavPack", 0, 4, "wvpk"},
         {"Monkey's Audio", 0, 4, "MAC "},

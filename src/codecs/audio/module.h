@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The interface of libheadrace_audio.so, which contains or needs libFLAC, libvorbis and libopus and
- * opens libmpg123: one exported function, hr_audio_module. The module links none of our libraries.
- * Its functions may be called from any thread. */
+ * opens libmpg123, and of libheadrace_video.so for the sound of containers: one exported function,
+ * hr_audio_module. The modules link none of our libraries. Their functions may be called from any
+ * thread. */
 #pragma once
 
 #include "headrace/headrace.h"
 
-enum { HR_AUDIO_ABI_VERSION = 2 };
+enum { HR_AUDIO_ABI_VERSION = 3 };
 
 typedef enum hr_audio_coding {
     HR_AUDIO_CODING_NONE,
@@ -16,6 +17,7 @@ typedef enum hr_audio_coding {
     HR_AUDIO_CODING_VORBIS,
     HR_AUDIO_CODING_OPUS,
     HR_AUDIO_CODING_MP3,
+    HR_AUDIO_CODING_CONTAINER, /* of the video module */
     HR_AUDIO_CODING_COUNT
 } hr_audio_coding;
 
@@ -26,6 +28,7 @@ typedef struct hr_audio_job {
     const uint8_t *bytes;
     size_t size;
     hr_audio_coding coding;
+    const char *container;   /* its demuxer in libavformat */
     double offset, duration; /* the part to decode, in seconds; a duration < 0: to the end */
     size_t limit;            /* bytes that the samples may need */
     /* Memory for samples, aligned for any type, or NULL. The caller frees all that it gave. */

@@ -12,7 +12,8 @@ typedef struct header {
     char format[16];
     uint8_t prefix[32];
     int64_t file_size, time_num, time_den, extra_size;
-    int32_t codec, width, height, rate_num, rate_den, full_range, rotation, packing;
+    int32_t codec, width, height, rate_num, rate_den, matrix, full_range, rotation, mirrored,
+        packing;
     int32_t layers, prefix_size, count, key_count, frames;
 } header;
 
@@ -55,8 +56,10 @@ void hr_video_flat_write(const hr_video *v, int64_t file_size, void *out)
     h.height = v->height;
     h.rate_num = v->rate_num;
     h.rate_den = v->rate_den;
-    h.full_range = v->full_range;
+    h.matrix = v->signal.matrix;
+    h.full_range = v->signal.full_range;
     h.rotation = v->rotation;
+    h.mirrored = v->mirrored;
     h.packing = v->packing;
     h.layers = v->layers;
     h.prefix_size = v->prefix_size;
@@ -97,8 +100,8 @@ static bool header_valid(const header *h, int64_t size)
     return h->file_size == size && find_format(h->format) && h->time_num > 0 && h->time_den > 0 &&
            h->time_num <= INT32_MAX && h->time_den <= INT32_MAX && h->rate_num > 0 &&
            h->rate_den > 0 && h->codec > HR_VIDEO_CODEC_NONE && h->codec < HR_VIDEO_CODEC_COUNT &&
-           h->width >= 0 && h->height >= 0 && h->prefix_size >= 0 &&
-           h->prefix_size <= (int32_t)sizeof(h->prefix);
+           h->width >= 0 && h->height >= 0 && h->rotation >= -1 && h->rotation < 360 &&
+           h->prefix_size >= 0 && h->prefix_size <= (int32_t)sizeof(h->prefix);
 }
 
 static bool arrays_valid(const hr_video *v, int64_t size)
@@ -136,8 +139,9 @@ int64_t hr_video_flat_open(const void *flat, hr_video *v)
                     .time_den = h.time_den,
                     .rate_num = h.rate_num,
                     .rate_den = h.rate_den,
-                    .full_range = h.full_range != 0,
+                    .signal = {h.matrix, h.full_range != 0},
                     .rotation = h.rotation,
+                    .mirrored = h.mirrored != 0,
                     .extra = h.extra_size > 0 ? (uint8_t *)at : NULL,
                     .extra_size = (size_t)h.extra_size,
                     .packing = h.packing,

@@ -63,6 +63,7 @@ struct hr_video_work {
     int64_t decoded;   /* pixels */
     int64_t bytes;     /* of the packets that were decoded */
     hr_video_picture picture;
+    hr_video_signal signal; /* of VP9, by its first packet */
 };
 
 static const char *const codec_names[HR_VIDEO_CODEC_COUNT] = {
@@ -70,18 +71,25 @@ static const char *const codec_names[HR_VIDEO_CODEC_COUNT] = {
 
 /* ---- the decoder ---- */
 
-hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error)
+hr_library hr_video_library(const char *entry, uint32_t abi, uint32_t size)
 {
-    static const hr_library library = {
+    return (hr_library){
         .name = "video module",
         .file = "libheadrace_video.so",
         .folder = "../headrace_video",
         .variable = "HEADRACE_VIDEO_MODULE",
-        .entry = "hr_video_module",
-        .advice = "it is in a package of its own, headrace-video, which tools/wheel/video.sh "
-                  "builds; or build Headrace where libavcodec-dev is installed",
-        .abi = HR_VIDEO_ABI_VERSION,
-        .size = sizeof(hr_video_module_def)};
+        .entry = entry,
+        .advice = "it is in a package of its own: run `pip install headrace-video`, or `make "
+                  "video-wheel` in the sources of Headrace and install the wheel; a build from "
+                  "source has it if libavformat-dev and libavcodec-dev are installed",
+        .abi = abi,
+        .size = size};
+}
+
+hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error)
+{
+    const hr_library library =
+        hr_video_library("hr_video_module", HR_VIDEO_ABI_VERSION, sizeof(hr_video_module_def));
     void *symbol = NULL;
     hr_video_module_fn entry = NULL;
     HR_TRY(hr_library_open(&library, &symbol, error));
@@ -329,6 +337,8 @@ static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int
                        "packet %d of %d (%s) has more than %d units, which decoders would need too "
                        "much memory for",
                        index, r->video->count, codec_names[r->video->codec], HR_VIDEO_MOST_UNITS);
+    if (r->video->codec == HR_VIDEO_CODEC_VP9)
+        hr_video_vp9_signal(d->packet, size, &r->work->signal);
     int32_t content = hr_video_content_of(r->video, d->packet, size);
     if (content & HR_VIDEO_CONTENT_PARAMETERS)
         c->tainted = true;
@@ -422,13 +432,20 @@ static hr_status restart(hr_video_decoder *d, hr_video_request *r, bool *done, h
     return next_picture(d, r, done, error);
 }
 
+/* Sets the size of the frames from that of the pictures. */
+static void set_size(hr_video_request *r, int32_t width, int32_t height)
+{
+    const bool across = r->rotate && r->video->rotation % 180 != 0;
+    r->width = across ? height : width;
+    r->height = across ? width : height;
+}
+
 /* The size of the frames where none is asked for. */
 static hr_status size_of_none(hr_video_decoder *d, hr_video_request *r, hr_error *error)
 {
     const int32_t first = 0;
     hr_video_request probe = *r;
-    r->width = r->video->width;
-    r->height = r->video->height;
+    set_size(r, r->video->width, r->video->height);
     if (has_size(r))
         return check_memory(r, error);
     probe.frames = &first;
@@ -449,6 +466,10 @@ static hr_status begin(hr_video_decoder *d, hr_video_request *r, hr_error *error
     r->work = w;
     if (r->video->codec <= HR_VIDEO_CODEC_NONE || r->video->codec >= HR_VIDEO_CODEC_COUNT)
         return hr_fail(error, HR_STATUS_ERROR, "the codec of the video is not supported");
+    if (r->rotate && r->video->rotation < 0)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "the container turns the frames by an angle that is not a multiple of 90 "
+                       "degrees, which `rotate` does not support");
     HR_TRY(hr_video_plan_make(r->video, r->frames, r->count, r->arena, &w->plan, error));
     for (int32_t i = 0; r->device && i < w->plan.run_count; i++)
         if (r->video->packets[w->plan.runs[i].first].flags & HR_VIDEO_PACKET_REFRESH)
@@ -461,8 +482,7 @@ static hr_status begin(hr_video_decoder *d, hr_video_request *r, hr_error *error
     }
     HR_TRY(restart(d, r, &done, error));
     w->started = true;
-    r->width = w->picture.width;
-    r->height = w->picture.height;
+    set_size(r, w->picture.width, w->picture.height);
     return check_memory(r, error);
 }
 
@@ -484,10 +504,17 @@ static hr_status put_pixels(hr_video_decoder *d, const hr_video_request *r, uint
                             hr_error *error)
 {
     const hr_video_picture *p = &r->work->picture;
+    const bool is_vp9 = r->video->codec == HR_VIDEO_CODEC_VP9;
     char message[HR_VIDEO_MESSAGE] = "";
+    hr_video_form form = {.ycbcr = r->ycbcr,
+                          .place = hr_yuv_place_of(p->width, p->height,
+                                                   r->rotate ? r->video->rotation : 0,
+                                                   r->rotate && r->video->mirrored)};
+    HR_TRY(hr_video_colors_of(r->space, r->video, is_vp9 ? &r->work->signal : &p->signal, p->bits,
+                              &form.colors, error));
     if (!r->device)
-        return hr_video_pixels(r->kernels, p, r->ycbcr, dst, &d->scratch, error);
-    if (d->codec->module->store(d->codec->decoder, r->ycbcr, dst, message))
+        return hr_video_pixels(r->kernels, p, &form, dst, &d->scratch, error);
+    if (d->codec->module->store(d->codec->decoder, &form, dst, message))
         return HR_STATUS_OK;
     return codec_failed(d->codec, error, message);
 }
@@ -500,10 +527,12 @@ static hr_status store(hr_video_decoder *d, hr_video_request *r, uint8_t *dst, h
     const hr_video_picture *p = &w->picture;
     int32_t first = find_wish(w, p->id);
     uint8_t *pixels = dst + (size_t)w->wishes[first].position * frame;
-    if (p->width != r->width || p->height != r->height)
+    hr_video_request own = *r;
+    set_size(&own, p->width, p->height);
+    if (own.width != r->width || own.height != r->height)
         return hr_fail(
             error, HR_STATUS_ERROR, "frame %d has %d x %d pixels, but the first one has %d x %d",
-            r->frames[w->wishes[first].position], p->width, p->height, r->width, r->height);
+            r->frames[w->wishes[first].position], own.width, own.height, r->width, r->height);
     HR_TRY(put_pixels(d, r, pixels, error));
     r->damaged += p->damaged;
     for (int32_t i = first; i < w->wish_count && w->wishes[i].packet == p->id; i++) {

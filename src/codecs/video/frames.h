@@ -3,8 +3,10 @@
 /* Frames of a video as pixels, decoded by the module libheadrace_video. */
 #pragma once
 
+#include "codecs/video/colors.h"
 #include "codecs/video/module.h"
 #include "codecs/video/video.h"
+#include "core/library.h"
 #include "kernels/kernels.h"
 
 /* What one worker needs to decode. The decoder inside is kept for videos that need the same one. */
@@ -26,7 +28,9 @@ typedef struct hr_video_request {
     const int32_t *frames; /* numbers in order of presentation; < 0: a frame of `fill` */
     int32_t count;
     uint8_t fill[3];
-    bool ycbcr;         /* luma and chroma as they are stored, instead of RGB */
+    bool ycbcr; /* luma and chroma as they are stored, instead of RGB */
+    hr_video_space space;
+    bool rotate;        /* as the container says; otherwise frames are as they are stored */
     int64_t max_pixels; /* of a frame */
     const hr_kernels *kernels;
     hr_arena *arena; /* not reset until hr_video_frames_finish */
@@ -52,6 +56,8 @@ hr_status hr_video_frames_finish(hr_video_decoder *decoder, hr_video_request *r,
 /* The cudaStream_t of a decoder whose request has a device. */
 void *hr_video_frames_stream(const hr_video_decoder *decoder);
 
+/* The module, whose function `entry` returns a table with these first fields. */
+hr_library hr_video_library(const char *entry, uint32_t abi, uint32_t size);
 /* Fails with what to install if the module is not there. */
 hr_status hr_video_module_open(const hr_video_module_def **out, hr_error *error);
 /* What the module consists of, or that it is not installed. */

@@ -6,9 +6,10 @@
  * belongs to one thread at a time. */
 #pragma once
 
-#include "headrace/headrace.h"
+#include "codecs/video/video.h"
+#include "kernels/yuv.h"
 
-enum { HR_VIDEO_ABI_VERSION = 2 };
+enum { HR_VIDEO_ABI_VERSION = 3 };
 
 typedef struct hr_video_stream {
     int32_t codec;        /* hr_video_codec */
@@ -33,9 +34,16 @@ typedef struct hr_video_picture {
     int32_t bits;             /* 8 to 16 */
     int32_t shift_x, shift_y; /* chroma has width >> shift_x columns, rounded up */
     hr_video_colors colors;
-    bool full_range;
+    hr_video_signal signal;
     bool damaged; /* what is missing was made up */
 } hr_video_picture;
+
+/* How pixels are written. */
+typedef struct hr_video_form {
+    bool ycbcr; /* luma and chroma as they are stored, with 8 bits and chroma for every pixel */
+    hr_yuv_colors colors; /* otherwise RGB */
+    hr_yuv_place place;
+} hr_video_form;
 
 typedef enum hr_video_result {
     HR_VIDEO_RESULT_FAILED,  /* the decoder cannot be used any more, except by `close` */
@@ -71,7 +79,8 @@ typedef struct hr_video_module_def {
     void *(*stream)(void *decoder);
     /* Queues writing the picture that was received last, as hr_video_pixels does, to memory of the
      * device. */
-    bool (*store)(void *decoder, bool ycbcr, uint8_t *dst, char message[HR_VIDEO_MESSAGE]);
+    bool (*store)(void *decoder, const hr_video_form *form, uint8_t *dst,
+                  char message[HR_VIDEO_MESSAGE]);
     /* Queues writing pixels of one colour. */
     bool (*fill)(void *decoder, const uint8_t color[3], size_t pixels, uint8_t *dst,
                  char message[HR_VIDEO_MESSAGE]);

@@ -2,17 +2,16 @@
  * Copyright The Headrace authors */
 #include "codecs/video/planes.h"
 
-#include "kernels/yuv.h"
-
 #include <string.h>
 
 /* A conversion. Rows of chroma are those of the row of pixels in hand. */
 typedef struct conversion {
     const hr_kernels *kernels;
     const hr_video_picture *picture;
-    hr_yuv_colors colors;
+    const hr_video_form *form;
+    bool turned; /* rows are not rows of the frame */
+    uint8_t *row;
     int32_t width, height, chroma_width, chroma_height;
-    bool ycbcr;
     int16_t *line, *rows[2];
     /* Where weights change along the axis: */
     hr_yuv_tap *taps;
@@ -44,6 +43,7 @@ static void *cut(cutter *c, size_t bytes)
 static void cut_rows(conversion *c, cutter *pieces, bool wide)
 {
     const size_t n = (size_t)c->width + HR_YUV_PAD;
+    c->row = c->turned ? cut(pieces, 3 * n) : NULL;
     if (!wide) {
         c->line = cut(pieces, (n + 2) * sizeof(int16_t));
         for (int i = 0; i < 2; i++)
@@ -91,6 +91,20 @@ static int32_t sample_of(const void *row, int32_t i, int32_t bits)
     return bits > 8 ? ((const uint16_t *)row)[i] : ((const uint8_t *)row)[i];
 }
 
+/* Where row y is written, before `put_row`. */
+static uint8_t *row_at(const conversion *c, uint8_t *dst, int32_t y)
+{
+    return c->turned ? c->row : dst + 3 * (size_t)y * (size_t)c->width;
+}
+
+static void put_row(const conversion *c, uint8_t *dst, int32_t y)
+{
+    const hr_yuv_place *p = &c->form->place;
+    int64_t at = 3 * (p->first + y * p->down);
+    for (int32_t x = 0; c->turned && x < c->width; x++, at += 3 * p->across)
+        memcpy(dst + at, c->row + 3 * (size_t)x, 3);
+}
+
 /* ---- weights that are quarters ---- */
 
 static void chroma_row(const conversion *c, int32_t y)
@@ -121,14 +135,17 @@ static void store_ycbcr(const conversion *c, uint8_t *dst, const void *luma)
 
 static void by_quarters(const conversion *c, uint8_t *dst)
 {
-    for (int32_t y = 0; y < c->height; y++, dst += 3 * (size_t)c->width) {
+    for (int32_t y = 0; y < c->height; y++) {
         const void *luma = row_of(c->picture, 0, y);
+        uint8_t *row = row_at(c, dst, y);
         if (c->picture->colors == HR_VIDEO_COLORS_YUV)
             chroma_row(c, y);
-        if (c->ycbcr)
-            store_ycbcr(c, dst, luma);
+        if (c->form->ycbcr)
+            store_ycbcr(c, row, luma);
         else
-            c->kernels->yuv_rgb(dst, luma, c->rows[0], c->rows[1], (size_t)c->width, &c->colors);
+            c->kernels->yuv_rgb(row, luma, c->rows[0], c->rows[1], (size_t)c->width,
+                                &c->form->colors);
+        put_row(c, dst, y);
     }
 }
 
@@ -178,25 +195,27 @@ static void by_taps(conversion *c, uint8_t *dst)
 {
     for (int32_t x = 0; x < c->width; x++)
         c->taps[x] = hr_yuv_tap_of(x, c->chroma_width, c->width, HR_YUV_ONE_X);
-    for (int32_t y = 0; y < c->height; y++, dst += 3 * (size_t)c->width) {
+    for (int32_t y = 0; y < c->height; y++) {
         const void *luma = row_of(c->picture, 0, y);
+        uint8_t *row = row_at(c, dst, y);
         wide_row(c, y);
-        if (c->ycbcr)
-            store_ycbcr_wide(c, dst, luma);
+        if (c->form->ycbcr)
+            store_ycbcr_wide(c, row, luma);
         else
-            c->kernels->yuv_rgb_wide(dst, luma, c->wide[0], c->wide[1], (size_t)c->width,
-                                     &c->colors);
+            c->kernels->yuv_rgb_wide(row, luma, c->wide[0], c->wide[1], (size_t)c->width,
+                                     &c->form->colors);
+        put_row(c, dst, y);
     }
 }
 
 /* ---- pictures ---- */
 
-static void from_gbr(const hr_video_picture *p, uint8_t *dst)
+static void from_gbr(const hr_video_picture *p, const hr_yuv_place *place, uint8_t *dst)
 {
     for (int32_t y = 0; y < p->height; y++)
-        for (int32_t x = 0; x < p->width; x++, dst += 3)
+        for (int32_t x = 0; x < p->width; x++)
             for (int32_t i = 0; i < 3; i++)
-                dst[i] =
+                dst[3 * (place->first + y * place->down + x * place->across) + i] =
                     (uint8_t)(sample_of(row_of(p, (i + 2) % 3, y), x, p->bits) >> (p->bits - 8));
 }
 
@@ -206,23 +225,24 @@ static bool is_quarters(int32_t shift, int32_t size)
     return shift == 0 || (shift == 1 && size % 2 == 0);
 }
 
-hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *p, bool ycbcr,
-                          uint8_t *dst, hr_video_scratch *scratch, hr_error *error)
+hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *p,
+                          const hr_video_form *form, uint8_t *dst, hr_video_scratch *scratch,
+                          hr_error *error)
 {
     conversion c = {.kernels = kernels,
                     .picture = p,
-                    .colors = hr_yuv_colors_of(p->bits, p->full_range),
+                    .form = form,
+                    .turned = form->place.first != 0 || form->place.across != 1,
                     .width = p->width,
                     .height = p->height,
                     .chroma_width = (p->width + (1 << p->shift_x) - 1) >> p->shift_x,
-                    .chroma_height = (p->height + (1 << p->shift_y) - 1) >> p->shift_y,
-                    .ycbcr = ycbcr};
+                    .chroma_height = (p->height + (1 << p->shift_y) - 1) >> p->shift_y};
     bool wide = !is_quarters(p->shift_x, p->width) || !is_quarters(p->shift_y, p->height);
-    if (p->bits > 12 || (ycbcr && p->colors == HR_VIDEO_COLORS_GBR))
+    if (p->bits > 12 || (form->ycbcr && p->colors == HR_VIDEO_COLORS_GBR))
         return hr_fail(error, HR_STATUS_ERROR, "pictures of %d bits%s are not supported", p->bits,
                        p->colors == HR_VIDEO_COLORS_GBR ? ", stored as RGB," : "");
     if (p->colors == HR_VIDEO_COLORS_GBR) {
-        from_gbr(p, dst);
+        from_gbr(p, &form->place, dst);
         return HR_STATUS_OK;
     }
     HR_TRY(make_rows(&c, wide, scratch, error));

@@ -15,7 +15,7 @@ typedef struct hr_video_scratch {
 
 void hr_video_scratch_fini(hr_video_scratch *scratch);
 
-/* Writes height x width x 3 bytes: RGB, or with `ycbcr` luma and chroma as they are stored, with 8
- * bits and chroma for every pixel. */
-hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *picture, bool ycbcr,
-                          uint8_t *dst, hr_video_scratch *scratch, hr_error *error);
+/* Writes height x width x 3 bytes. */
+hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *picture,
+                          const hr_video_form *form, uint8_t *dst, hr_video_scratch *scratch,
+                          hr_error *error);

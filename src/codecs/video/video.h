@@ -21,6 +21,12 @@ typedef enum hr_video_codec {
     HR_VIDEO_CODEC_COUNT
 } hr_video_codec;
 
+/* What a stream or a container says about its colours. */
+typedef struct hr_video_signal {
+    int32_t matrix; /* MatrixCoefficients of H.273; 0 and 2: it does not say */
+    bool full_range;
+} hr_video_signal;
+
 typedef struct hr_video_packet {
     int64_t offset; /* in the file */
     int32_t size;   /* bytes in the file, with what `hr_video_unpack` removes */
@@ -55,8 +61,9 @@ typedef struct hr_video {
     int32_t width, height;      /* as the container says; 0: unknown */
     int64_t time_num, time_den; /* a pts of 1 is num / den seconds */
     int32_t rate_num, rate_den; /* frames per second, as the container says or on average */
-    bool full_range;            /* the container says so; streams may say otherwise */
-    int32_t rotation;           /* clockwise: 0, 90, 180, 270 */
+    hr_video_signal signal;     /* by the container; streams may say otherwise */
+    int32_t rotation;           /* clockwise: 0, 90, 180, 270; -1: none of these */
+    bool mirrored;              /* columns are reversed first */
     uint8_t *extra; /* what decoders need first: avcC, hvcC, av1C, ..., and HR_VIDEO_PAD zeros */
     size_t extra_size;
     int32_t packing; /* how packets are stored in the file: of the demuxer; 0: in one piece */

@@ -12,6 +12,7 @@
 #include "kernels/sinc.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace
 {
@@ -231,6 +232,28 @@ int32_t period_of(double step, int64_t most)
     return (int32_t)period;
 }
 
+// Makes the filter of a sample, which has the same weights as the one before or others.
+hr_status stage_filter(const hr_op_call *c, const hr_op_call *last, hr_sinc_filter *sinc,
+                       hr_staging *staging, hr_error *error)
+{
+    const hr_sinc_filter own = ((const audio_resampling *)c->memo)->sinc;
+    const size_t rows = (size_t)HR_SINC_PHASES * (size_t)own.stride * sizeof(float);
+    hr_staged tables;
+    if (last && ((const audio_resampling *)last->memo)->sinc.phases == own.phases)
+        return HR_STATUS_OK;
+    *sinc = own;
+    if (((const audio_resample_args *)c->args)->lowpass == 0) { // the same for all calls
+        HR_TRY(op::stage_list(&sinc->phases, (int64_t)(rows / sizeof(float)), staging, error));
+        return op::stage_list(&sinc->steps, (int64_t)(rows / sizeof(float)), staging, error);
+    }
+    HR_TRY(staging->alloc(staging, 2 * rows, &tables, error));
+    memcpy(tables.host, own.phases, rows);
+    memcpy((char *)tables.host + rows, own.steps, rows);
+    sinc->phases = (const float *)tables.device;
+    sinc->steps = (const float *)((const char *)tables.device + rows);
+    return HR_STATUS_OK;
+}
+
 void make(record *r, const hr_op_call *c, const hr_sinc_filter &sinc)
 {
     const hr_shape *in = &c->in[0].shape, *out = &c->out[0].shape;
@@ -258,14 +281,13 @@ void make(record *r, const hr_op_call *c, const hr_sinc_filter &sinc)
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    hr_sinc_filter sinc = *((const audio_resampling *)calls[0].memo)->sinc;
-    const int64_t entries = HR_SINC_PHASES * (int64_t)sinc.stride;
+    hr_sinc_filter sinc = {};
     hr_staged records;
-    HR_TRY(op::stage_list(&sinc.phases, entries, staging, error));
-    HR_TRY(op::stage_list(&sinc.steps, entries, staging, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(record), &records, error));
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
+        HR_TRY(stage_filter(&calls[i], i > 0 ? &calls[i - 1] : NULL, &sinc, staging, error));
         make((record *)records.host + i, &calls[i], sinc);
+    }
     HR_TRY(staging->flush(staging, error));
     return op::launch_blocks<record>(l, records, n, error);
 }

@@ -440,7 +440,8 @@ hr_video_result receive(void *memory, hr_video_picture *picture, char message[HR
     picture->height = height_of(f);
     picture->bits = f.bit_depth_luma_minus8 + 8;
     picture->shift_x = picture->shift_y = 1;
-    picture->full_range = f.video_signal_description.video_full_range_flag;
+    picture->signal.matrix = f.video_signal_description.matrix_coefficients;
+    picture->signal.full_range = f.video_signal_description.video_full_range_flag;
     return HR_VIDEO_RESULT_PICTURE;
 }
 
@@ -458,23 +459,20 @@ void *stream_of(void *memory)
     return ((Decoder *)memory)->stream;
 }
 
-bool store(void *memory, bool ycbcr, uint8_t *dst, char message[HR_VIDEO_MESSAGE])
+bool store(void *memory, const hr_video_form *form, uint8_t *dst, char message[HR_VIDEO_MESSAGE])
 {
     Decoder *d = (Decoder *)memory;
     const CUVIDEOFORMAT &f = d->queue[d->first].format;
     const size_t stride = stride_of(f);
     const uint8_t *planes = d->queue[d->first].planes;
-    const int32_t bits = f.bit_depth_luma_minus8 + 8;
-    const bool full = f.video_signal_description.video_full_range_flag;
     d->message = message;
     video::Picture picture = {planes,
                               planes + stride * (size_t)height_of(f),
                               (int64_t)stride,
                               width_of(f),
                               height_of(f),
-                              bits,
-                              ycbcr,
-                              hr_yuv_colors_of(bits, full),
+                              f.bit_depth_luma_minus8 + 8,
+                              *form,
                               dst};
     Using use(d->device);
     return check(d, use.code, "cudaSetDevice") &&

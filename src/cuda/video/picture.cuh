@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "kernels/yuv.h"
+#include "codecs/video/module.h"
 
 namespace video
 {
@@ -16,8 +16,7 @@ struct Picture {
     const uint8_t *luma, *chroma;
     int64_t stride; // bytes, of both
     int32_t width, height, bits;
-    bool ycbcr;
-    hr_yuv_colors colors;
+    hr_video_form form;
     uint8_t *dst; // height x width x 3 bytes
 };
 
@@ -68,17 +67,18 @@ HR_SHARED void put_pixel(const Picture &p, int32_t y, int32_t x)
     int32_t c[2];
     for (int32_t i = 0; i < 2; i++)
         c[i] = even ? quarters(p, i, y, x) : tapped(p, i, y, x);
-    uint8_t *dst = p.dst + 3 * ((int64_t)y * p.width + x);
-    if (p.ycbcr) {
+    const hr_yuv_place &place = p.form.place;
+    uint8_t *dst = p.dst + 3 * (place.first + y * place.down + x * place.across);
+    if (p.form.ycbcr) {
         dst[0] = hr_yuv_byte((luma + (1 << more >> 1)) >> more);
         for (int32_t i = 0; i < 2; i++)
             dst[1 + i] =
                 hr_yuv_byte(even ? (c[i] + (16 << (p.bits - 1)) + (8 << more)) >> (4 + more)
                                  : (c[i] + 65536 + 256) >> 9);
     } else if (even) {
-        hr_yuv_pixel(dst, &p.colors, luma, c[0], c[1]);
+        hr_yuv_pixel(dst, &p.form.colors, luma, c[0], c[1]);
     } else {
-        hr_yuv_pixel_wide(dst, &p.colors, luma, c[0], c[1]);
+        hr_yuv_pixel_wide(dst, &p.form.colors, luma, c[0], c[1]);
     }
 }
 

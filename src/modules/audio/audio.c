@@ -26,10 +26,7 @@ static bool decode_any(hr_audio_job *job)
     default:
         break;
     }
-    if (done && job->skip > 0 && job->offset > 0)
-        return hr__audio_fail(job, "the offset of %g s is beyond the end of the sound",
-                              job->offset);
-    return done;
+    return done && hr__audio_end(job);
 }
 
 static void forget(hr_audio_kept *kept)

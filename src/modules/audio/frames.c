@@ -104,6 +104,12 @@ bool hr__audio_planes(hr_audio_job *job, float *const *planes, int64_t n)
     return true;
 }
 
+bool hr__audio_end(hr_audio_job *job)
+{
+    return job->skip == 0 || job->offset <= 0 ||
+           hr__audio_fail(job, "the offset of %g s is beyond the end of the sound", job->offset);
+}
+
 int64_t hr__audio_ogg_end(const hr_audio_job *job)
 {
     const size_t head = 27, most = head + 255 + 255 * 255;

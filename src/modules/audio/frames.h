@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the decoders of the module share: the samples of a job, which grow as it is decoded. A
+/* What the decoders of both modules share: the samples of a job, which grow as it is decoded. A
  * decoder is one file; it calls frames.c only, and decoders.h declares it for audio.c. */
 #pragma once
 
@@ -23,6 +23,8 @@ bool hr__audio_planes(hr_audio_job *job, float *const *planes, int64_t n);
 int64_t hr__audio_ogg_end(const hr_audio_job *job);
 /* Adds what was written to the room, without frames that are not wanted. */
 void hr__audio_keep(hr_audio_job *job, int64_t frames);
+/* Fails if the sound ended before the first frame that is wanted. */
+bool hr__audio_end(hr_audio_job *job);
 /* Whether more is wanted. */
 static inline bool hr__audio_wants(const hr_audio_job *job)
 {

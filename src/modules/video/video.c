@@ -2,9 +2,9 @@
  * Copyright The Headrace authors */
 /* libheadrace_video.so: decoders of libavcodec, which calls libdav1d for AV1. */
 #include "codecs/video/module.h"
-#include "codecs/video/video.h"
 
 #include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
 #include <libavutil/pixdesc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,18 +129,20 @@ static bool describe(const AVFrame *f, hr_video_picture *p, char message[HR_VIDE
         d->comp[0].step != (d->comp[0].depth > 8 ? 2 : 1) || d->comp[0].shift != 0)
         return fail(message, "pictures of this pixel format are not supported", 0);
     bool gray = d->nb_components < 3;
-    *p = (hr_video_picture){
-        .id = f->pts,
-        .width = f->width,
-        .height = f->height,
-        .bits = d->comp[0].depth,
-        .shift_x = gray ? 0 : d->log2_chroma_w,
-        .shift_y = gray ? 0 : d->log2_chroma_h,
-        .colors = gray                             ? HR_VIDEO_COLORS_GRAY
-                  : d->flags & AV_PIX_FMT_FLAG_RGB ? HR_VIDEO_COLORS_GBR
-                                                   : HR_VIDEO_COLORS_YUV,
-        .full_range = f->color_range == AVCOL_RANGE_JPEG || strncmp(d->name, "yuvj", 4) == 0,
-        .damaged = f->decode_error_flags != 0 || (f->flags & AV_FRAME_FLAG_CORRUPT) != 0};
+    *p = (hr_video_picture){.id = f->pts,
+                            .width = f->width,
+                            .height = f->height,
+                            .bits = d->comp[0].depth,
+                            .shift_x = gray ? 0 : d->log2_chroma_w,
+                            .shift_y = gray ? 0 : d->log2_chroma_h,
+                            .colors = gray                             ? HR_VIDEO_COLORS_GRAY
+                                      : d->flags & AV_PIX_FMT_FLAG_RGB ? HR_VIDEO_COLORS_GBR
+                                                                       : HR_VIDEO_COLORS_YUV,
+                            .signal = {.matrix = f->colorspace,
+                                       .full_range = f->color_range == AVCOL_RANGE_JPEG ||
+                                                     strncmp(d->name, "yuvj", 4) == 0},
+                            .damaged = f->decode_error_flags != 0 ||
+                                       (f->flags & AV_FRAME_FLAG_CORRUPT) != 0};
     for (int i = 0; i < (gray ? 1 : 3); i++) {
         p->plane[i] = f->data[i];
         p->stride[i] = f->linesize[i];
@@ -179,10 +181,11 @@ static void flush(void *memory, int64_t max_pixels)
 static const char *version(void)
 {
     static char text[80];
-    unsigned v = avcodec_version();
+    unsigned v = avcodec_version(), f = avformat_version();
     if (!text[0])
-        snprintf(text, sizeof(text), "libavcodec %u.%u.%u%s", v >> 16, v >> 8 & 255, v & 255,
-                 decoder_of(HR_VIDEO_CODEC_AV1) ? " with libdav1d" : "");
+        snprintf(text, sizeof(text), "libavcodec %u.%u.%u%s, libavformat %u.%u.%u", v >> 16,
+                 v >> 8 & 255, v & 255, decoder_of(HR_VIDEO_CODEC_AV1) ? " with libdav1d" : "",
+                 f >> 16, f >> 8 & 255, f & 255);
     return text;
 }
 

@@ -112,14 +112,16 @@ static hr_status audio_resample_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_LIMIT, "the input has more than %d channels", INT32_MAX);
     audio_resampling *r = hr_arena_alloc(c->arena, sizeof(*r), error);
     HR_TRY_ALLOC(r);
-    *r = (audio_resampling){&((const hr_resampler *)c->state)->sinc,
-                            step_of(a, in->shape.extent[0]),
+    const double step = step_of(a, in->shape.extent[0]);
+    *r = (audio_resampling){{0},
+                            step,
                             most_of(in->dtype),
                             most_of(dtype),
                             hr_dtype_is_signed(in->dtype),
                             hr_dtype_is_signed(dtype)};
     c->memo = r;
-    return HR_STATUS_OK;
+    return hr__resampler_filter(c->state, a->lowpass && shape.extent[0] > 0, step, c->arena,
+                                &r->sinc, error);
 }
 
 /* The samples of the input as floats: the input itself, if it has them. */
@@ -139,7 +141,7 @@ static hr_status load(const hr_op_call *c, size_t n, const float **out, hr_error
     return HR_STATUS_OK;
 }
 
-static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
+static hr_status audio_resample_one(hr_op_call *c, hr_error *error)
 {
     const hr_shape *in = &c->in[0].shape, *out = &c->out[0].shape;
     const int64_t frames = in->extent[0], count = out->extent[0];
@@ -155,7 +157,7 @@ static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
                                          : hr_arena_alloc(c->arena, n * sizeof(*dst), error);
     HR_TRY_ALLOC(dst);
     for (int64_t k = 0; k < channels; k++)
-        HR_TRY(hr__resample(c->state, c->kernels, src, frames, (int32_t)channels, (int32_t)k,
+        HR_TRY(hr__resample(&r->sinc, c->kernels, src, frames, (int32_t)channels, (int32_t)k,
                             r->step, dst, count, c->arena, error));
     if (dtype == HR_DTYPE_FLOAT)
         return HR_STATUS_OK;
@@ -165,11 +167,16 @@ static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status audio_resample_run(hr_op_call *c, hr_error *error)
+{
+    return audio_resample_one(c, error);
+}
+
 const hr_op_def hr_op_audio_resample = {
     HR_OP("audio_resample"),
-    .doc =
-        "Resamples audio with a windowed sinc, whose length depends on `quality`. The first axis "
-        "is time, a second one the channels. No low-pass filter is applied when the rate falls.",
+    .doc = "Resamples audio with a windowed sinc, whose length depends on `quality`. The first "
+           "axis is time, a second one the channels. When the rate falls, there is a low-pass "
+           "filter only with `lowpass`.",
     .aliases = HR_NAMES("experimental.audio_resample"),
     .devices = "cpu|gpu",
     HR_ARGS(audio_resample_args,
@@ -179,6 +186,9 @@ const hr_op_def hr_op_audio_resample = {
                    "range from -1 to 1."),
             HR_ARG(audio_resample_args, in_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
                    "Sampling rate of the input, in the unit of `out_rate`."),
+            HR_ARG(audio_resample_args, lowpass, BOOL, 0, "False",
+                   "Not in DALI. When the rate falls, remove the frequencies that the output "
+                   "cannot have, which would otherwise be heard as others (aliasing)."),
             HR_ARG(audio_resample_args, out_length, INT64, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,
                    NULL, "Number of samples of the output, instead of the rates."),
             HR_ARG(audio_resample_args, out_rate, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,

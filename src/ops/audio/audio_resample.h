@@ -8,17 +8,19 @@
 
 #include "core/shared.h"
 #include "headrace/operator.h"
+#include "kernels/sinc.h"
 
 typedef struct audio_resample_args {
     int32_t dtype;                  /* -1: that of the input */
     float in_rate, out_rate, scale; /* NaN: not given */
     float quality;
     int64_t out_length; /* -1: not given */
+    int32_t lowpass;
 } audio_resample_args;
 
 /* How a sample of the batch is resampled. */
 typedef struct audio_resampling {
-    const struct hr_sinc_filter *sinc;
+    hr_sinc_filter sinc;
     double step;             /* samples of the input from one output to the next */
     float in_most, out_most; /* the largest sample of the types, 1 for floats */
     bool from_signed, to_signed;

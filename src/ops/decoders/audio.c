@@ -4,7 +4,7 @@
 #include "ops/decoders/sound.h"
 
 typedef struct audio_args {
-    int32_t downmix, dtype;
+    int32_t downmix, dtype, lowpass;
     float sample_rate, quality;
 } audio_args;
 
@@ -13,6 +13,7 @@ static hr_sound_options options_of(const hr_op_call *c)
     const audio_args *a = c->args;
     return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
                               .downmix = a->downmix != 0,
+                              .lowpass = a->lowpass != 0,
                               .rate = a->sample_rate,
                               .resampler = c->state,
                               .kernels = c->kernels};
@@ -74,8 +75,10 @@ const hr_op_def hr_op_decoders_audio = {
     HR_OP("decoders.audio"),
     .doc = "Decodes audio files: WAV, RF64, W64, AIFF, AU, CAF, NIST SPHERE, VOC and rarer formats "
            "with integers of up to 32 bits, floats, mu-law, A-law or ADPCM; FLAC, Vorbis, Opus and "
-           "MP3. The outputs are the samples, of shape (frames, channels), and the sampling rate "
-           "in Hz. A truncated WAV file gives the samples that it has.",
+           "MP3; AAC, and the sound of MP4, WebM, Matroska, FLV, AVI, MPEG-TS and MPEG program "
+           "streams, with the package headrace-video. The outputs are the samples, of shape "
+           "(frames, channels), and the sampling rate in Hz. A truncated WAV file gives the "
+           "samples that it has.",
     .aliases = HR_NAMES("audio_decoder"),
     .devices = "cpu",
     HR_ARGS(
@@ -85,6 +88,9 @@ const hr_op_def hr_op_decoders_audio = {
         HR_ARG(audio_args, dtype, DTYPE, 0, "FLOAT",
                "Type of the output: INT16, INT32 or FLOAT. Integers use the full range of their "
                "type, and FLOAT the range from -1 to 1."),
+        HR_ARG(audio_args, lowpass, BOOL, 0, "False",
+               "Not in DALI. When the resampling lowers the rate, remove the frequencies that the "
+               "output cannot have, which would otherwise be heard as others (aliasing)."),
         HR_ARG(audio_args, quality, FLOAT, 0, "50.0",
                "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
                .min = 0, .max = 100),

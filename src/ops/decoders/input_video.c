@@ -4,10 +4,12 @@
  * three inputs of the file: the file itself and its table of packets (_video_table), which all
  * sequences share, and the numbers of the sequence's frames. */
 #include "ops/decoders/clip.h"
+#include "ops/decoders/on_device.h"
 
 typedef struct input_video_args {
     int32_t sequence_length;
     const char *last_sequence_policy;
+    hr_frames_look look;
 } input_video_args;
 
 static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_request *r,
@@ -16,6 +18,7 @@ static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_re
     const hr_tensor *in = &c->in[2];
     if (in->dtype != HR_DTYPE_INT32 || in->shape.ndim != 1)
         return hr_fail(error, HR_STATUS_ERROR, "the third input must be numbers of frames");
+    hr__frames_look(&((const input_video_args *)c->args)->look, r);
     r->frames = in->data;
     r->count = (int32_t)in->shape.extent[0];
     for (int32_t i = 0; i < r->count; i++)
@@ -47,7 +50,8 @@ const hr_op_def hr_op_experimental_inputs_video = {
                .choices = "partial|pad"),
         HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
         HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: data must be fed before it is needed."),
-        HR_ARG_ACCEPT(no_copy, BOOL, "False", "No effect: the file is copied when it is fed.")),
+        HR_ARG_ACCEPT(no_copy, BOOL, "False", "No effect: the file is copied when it is fed."),
+        HR_FRAMES_LOOK_ARG_DEFS(input_video_args, look)),
     .in = HR_INPUTS({.name = "encoded"}, {.name = "table"}, {.name = "frames"}),
     .in_max = 3,
     .out = HR_OUTPUTS({"video"}),

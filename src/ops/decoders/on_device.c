@@ -5,6 +5,12 @@
 #include "core/task.h"
 #include "device/device.h"
 
+void hr__frames_look(const hr_frames_look *look, hr_video_request *r)
+{
+    r->space = hr_video_space_of(look->color_space);
+    r->rotate = look->rotate != 0;
+}
+
 void hr__frames_describe(hr_op_call *c, const hr_video_request *r)
 {
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8,

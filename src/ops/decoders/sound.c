@@ -184,11 +184,13 @@ static hr_status resample(const hr_sound *sound, const hr_sound_options *options
     float *src = hr_arena_alloc(arena, in * sizeof(*src), error);
     float *dst = out->dtype == HR_DTYPE_FLOAT ? out->data
                                               : hr_arena_alloc(arena, values * sizeof(*dst), error);
+    hr_sinc_filter filter;
     HR_TRY_ALLOC(src && dst);
     HR_TRY(by_floats(sound, options, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
+    HR_TRY(hr__resampler_filter(options->resampler, options->lowpass, step, arena, &filter, error));
     for (int32_t k = 0; k < channels; k++)
-        HR_TRY(hr__resample(options->resampler, options->kernels, src, sound->frames, channels, k,
-                            step, dst, count, arena, error));
+        HR_TRY(hr__resample(&filter, options->kernels, src, sound->frames, channels, k, step, dst,
+                            count, arena, error));
     if (out->dtype != HR_DTYPE_FLOAT)
         hr_audio_scale(dst, values, out->dtype, out->data);
     return HR_STATUS_OK;

@@ -9,7 +9,7 @@
 
 typedef struct hr_sound_options {
     hr_dtype dtype;
-    bool downmix;
+    bool downmix, lowpass;
     float rate; /* of the output; 0: that of the file */
     const hr_resampler *resampler;
     const hr_kernels *kernels;

@@ -3,11 +3,13 @@
 /* decoders.video: frames of video files. */
 #include "codecs/video/select.h"
 #include "ops/decoders/clip.h"
+#include "ops/decoders/on_device.h"
 
 typedef struct video_args {
     hr_ints frames, fill_value;
     int32_t start_frame, stride, sequence_length, end_frame;
     const char *pad_mode;
+    hr_frames_look look;
 } video_args;
 
 static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
@@ -48,6 +50,7 @@ static hr_status select_frames(const hr_op_call *c, int32_t frames, hr_video_req
     int32_t *numbers = NULL;
     for (int32_t i = 0; i < 3; i++)
         r->fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
+    hr__frames_look(&a->look, r);
     if (a->frames.v)
         return given_frames(c, mode, frames, r, error);
     if (start >= frames)
@@ -106,7 +109,8 @@ const hr_op_def hr_op_decoders_video = {
                "Colour of frames that do not exist: one number, or one per channel.", .min = 0,
                .max = 255, .count_min = 1, .count_max = 3),
         HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
-        HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known.")),
+        HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known."),
+        HR_FRAMES_LOOK_ARG_DEFS(video_args, look)),
     .in = HR_INPUTS({.name = "encoded"}),
     .out = HR_OUTPUTS({"video"}),
     .check = video_check,

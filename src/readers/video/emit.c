@@ -114,6 +114,7 @@ static hr_status decode(hr_op_call *c, const hr_video_output *o, const hr_video_
                           .max_pixels = hr_task_max_pixels(c->task),
                           .kernels = c->kernels,
                           .arena = c->arena};
+    hr__frames_look(&o->look, &q);
     HR_TRY(put_frames(c, o, &q, error));
     if (q.damaged > 0)
         return hr_task_warn(c->task, error,

@@ -30,7 +30,8 @@ static hr_status make_wish(const hr_video_legacy_args *a, hr_video_wish *w, hr_e
     if (step > INT32_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "sequence_length * stride is %lld, more than 2^31 - 1", (long long)step);
-    *w = (hr_video_wish){.names = {a->file_root, a->file_list, a->filenames, a->labels, true},
+    *w = (hr_video_wish){.names = {a->file_root, a->file_list, a->filenames, a->labels, true,
+                                   a->relative_to_list != 0},
                          .rounding = {.frames = a->file_list_frame_num != 0,
                                       .rate = true,
                                       .start_up = !before,
@@ -56,6 +57,7 @@ hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype,
     HR_TRY(make_wish(a, &wish, error));
     wish.output = hr_video_output_of(is_labelled(a), a->enable_frame_num, a->enable_timestamps,
                                      a->image_type);
+    wish.output.look = a->look;
     wish.output.is_float = dtype == HR_DTYPE_FLOAT;
     wish.output.normalized = a->normalized != 0;
     wish.output.change = change;

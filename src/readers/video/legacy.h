@@ -11,8 +11,9 @@ typedef struct hr_video_legacy_args {
     hr_ints labels;
     int32_t sequence_length, step, stride, channels, pad_sequences, skip_vfr_check;
     int32_t file_list_frame_num, file_list_include_preceding_frame;
-    int32_t image_type, normalized, enable_timestamps;
+    int32_t image_type, normalized, enable_timestamps, relative_to_list;
     const hr_json *enable_frame_num;
+    hr_frames_look look;
 } hr_video_legacy_args;
 
 #define HR_VIDEO_LEGACY_ARG(S, from, arg, kind, flag, deflt, ...)                                  \
@@ -64,6 +65,9 @@ typedef struct hr_video_legacy_args {
         HR_VIDEO_LEGACY_ARG(S, from, pad_sequences, BOOL, 0, "False",                              \
                             "Also read sequences that the end of the video cuts, completed with "  \
                             "black frames."),                                                      \
+        HR_VIDEO_LEGACY_ARG(S, from, relative_to_list, BOOL, 0, "False",                           \
+                            "Not in DALI. Relative paths in `file_list` start from its folder, "   \
+                            "instead of the working folder."),                                     \
         HR_VIDEO_LEGACY_ARG(S, from, skip_vfr_check, BOOL, 0, "False",                             \
                             "Also accept files with a variable frame rate."),                      \
         HR_VIDEO_LEGACY_ARG(S, from, step, INT, 0, "-1",                                           \
@@ -72,7 +76,8 @@ typedef struct hr_video_legacy_args {
                             .min = INT32_MIN, .max = INT32_MAX),                                   \
         HR_VIDEO_LEGACY_ARG(S, from, stride, INT, 0, "1",                                          \
                             "Distance between the frames of a sequence.", .min = 1,                \
-                            .max = INT32_MAX)
+                            .max = INT32_MAX),                                                     \
+        HR_FRAMES_LOOK_ARG_DEFS(S, from.look)
 
 hr_status hr_video_legacy_check(const hr_video_legacy_args *a, int32_t dtype, hr_error *error);
 int32_t hr_video_legacy_outputs(const hr_video_legacy_args *a);

@@ -2,6 +2,8 @@
  * Copyright The Headrace authors */
 #include "readers/video/list.h"
 
+#include "io/storage.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,9 @@ static hr_status add_part(hr_video_list *list, int64_t capacity_before, const hr
     return HR_STATUS_OK;
 }
 
-static hr_status parse_line(hr_video_list *list, const char *line, const char *end, hr_error *error)
+/* `folder`: that relative paths start from; NULL: the working folder. */
+static hr_status parse_line(hr_video_list *list, const char *folder, const char *line,
+                            const char *end, hr_error *error)
 {
     char path[MOST_PATH];
     size_t path_size, size;
@@ -81,30 +85,36 @@ static hr_status parse_line(hr_video_list *list, const char *line, const char *e
         return HR_STATUS_OK;
     }
     int64_t capacity = list->names.capacity;
-    HR_TRY(hr_file_list_add(&list->names, NULL, path, (int32_t)label, error));
+    HR_TRY(hr_file_list_add(&list->names, hr_path_is_relative(path) ? folder : NULL, path,
+                            (int32_t)label, error));
     return add_part(list, capacity, &part, error);
 }
 
-hr_status hr_video_list_parse(hr_video_list *list, const char *text, size_t size, hr_error *error)
+/* Lines "path label [start [end]]". */
+static hr_status parse(hr_video_list *list, const char *folder, const char *text, size_t size,
+                       hr_error *error)
 {
     int64_t number = 1;
     for (const char *at = text, *stop = text + size; at < stop; number++) {
         const char *end = memchr(at, '\n', (size_t)(stop - at));
         end = end ? end : stop;
-        if (parse_line(list, at, end, error) != HR_STATUS_OK)
+        if (parse_line(list, folder, at, end, error) != HR_STATUS_OK)
             return hr_error_prefix(error, "line %lld", (long long)number);
         at = end + 1;
     }
     return HR_STATUS_OK;
 }
 
-static hr_status load_list(hr_video_list *list, const char *path, hr_error *error)
+static hr_status load_list(hr_video_list *list, const char *path, bool relative, hr_error *error)
 {
-    char *text = NULL;
+    char *text = NULL, *folder = NULL;
     size_t size = 0;
-    hr_status status = hr_object_text(path, &text, &size, error);
+    hr_status status = relative ? hr_list_folder(path, &folder, error) : HR_STATUS_OK;
     if (status == HR_STATUS_OK)
-        status = hr_video_list_parse(list, text, size, error);
+        status = hr_object_text(path, &text, &size, error);
+    if (status == HR_STATUS_OK)
+        status = parse(list, folder, text, size, error);
+    hr_free(folder);
     hr_free(text);
     return status == HR_STATUS_OK ? status : hr_error_prefix(error, "file_list '%s'", path);
 }
@@ -145,7 +155,7 @@ hr_status hr_video_list_make(hr_video_list *list, const hr_video_names *names, h
     if (names->labels.v && names->filenames.n == 0)
         return hr_fail(error, HR_STATUS_ERROR, "labels can be given only with filenames");
     if (lines)
-        HR_TRY(load_list(list, names->file_list, error));
+        HR_TRY(load_list(list, names->file_list, names->relative, error));
     else if (root)
         HR_TRY(list_root(list, names->file_root, error));
     else

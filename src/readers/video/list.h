@@ -22,10 +22,8 @@ typedef struct hr_video_names {
     hr_strings filenames;
     hr_ints labels;
     bool numbered; /* labels=[] are running numbers */
+    bool relative; /* paths in the file_list start from its folder */
 } hr_video_names;
 
 hr_status hr_video_list_make(hr_video_list *list, const hr_video_names *names, hr_error *error);
 void hr_video_list_fini(hr_video_list *list);
-
-/* The text of a file_list: lines "path label [start [end]]". */
-hr_status hr_video_list_parse(hr_video_list *list, const char *text, size_t size, hr_error *error);

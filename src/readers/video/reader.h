@@ -6,6 +6,7 @@
 #pragma once
 
 #include "headrace/operator.h"
+#include "ops/decoders/on_device.h"
 #include "readers/video/sequences.h"
 #include "readers/video/tables.h"
 
@@ -18,6 +19,7 @@ typedef enum hr_video_numbers { /* the argument enable_frame_num */
 typedef struct hr_video_output {
     uint8_t fill[3];
     bool ycbcr;
+    hr_frames_look look;
     bool is_float, normalized; /* FLOAT instead of UINT8; from 0 to 1 */
     bool label, times;
     hr_video_numbers numbers;

@@ -36,7 +36,7 @@ static bool is_valid(const hr_scan *scan, int64_t size)
 
 hr_status hr_video_tables_make(hr_video_tables *t, const hr_strings *paths, hr_error *error)
 {
-    static const hr_scanner scanner = {"video 4", scan_object, is_valid};
+    static const hr_scanner scanner = {"video 5", scan_object, is_valid};
     hr_error *errors = NULL;
     *t = (hr_video_tables){.count = paths->n};
     HR_TRY(hr_scan_each(paths, &scanner, &t->scans, &errors, error));

@@ -10,8 +10,10 @@ typedef struct video_args {
     const char *file_root, *file_list, *file_list_format, *file_list_rounding, *pad_mode;
     hr_strings filenames;
     hr_ints labels, fill_value;
+    int32_t relative_to_list;
     int32_t sequence_length, step, stride, uniform_sample, enable_timestamps, image_type;
     const hr_json *enable_frame_num;
+    hr_frames_look look;
 } video_args;
 
 static bool is_labelled(const video_args *a)
@@ -48,7 +50,8 @@ static hr_status video_wish(const video_args *a, hr_video_wish *w, hr_error *err
     if (span > INT32_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "sequence_length * stride is %lld, more than 2^31 - 1", (long long)span);
-    *w = (hr_video_wish){.names = {a->file_root, a->file_list, a->filenames, a->labels, false},
+    *w = (hr_video_wish){.names = {a->file_root, a->file_list, a->filenames, a->labels, false,
+                                   a->relative_to_list != 0},
                          .rounding = {.frames = strcmp(a->file_list_format, "frames") == 0,
                                       .start_up = strcmp(rounding, "all_up") == 0 ||
                                                   strcmp(rounding, "start_up_end_down") == 0,
@@ -71,6 +74,7 @@ static hr_status video_create(const void *args, void **state, hr_error *error)
     HR_TRY(video_wish(a, &wish, error));
     wish.output = hr_video_output_of(is_labelled(a), a->enable_frame_num, a->enable_timestamps,
                                      a->image_type);
+    wish.output.look = a->look;
     for (int32_t i = 0; i < 3; i++)
         wish.output.fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
     return hr_video_reader_create(state, &wish, error);
@@ -128,6 +132,9 @@ const hr_op_def hr_op_experimental_readers_video = {
                    "frames in reverse order, with the last frame twice (`reflect_1001`, "
                    "`symmetric`) or once (`reflect_101`, `reflect`).",
                    .choices = HR_VIDEO_PAD_MODES),
+            HR_ARG(video_args, relative_to_list, BOOL, 0, "False",
+                   "Not in DALI. Relative paths in `file_list` start from its folder, instead of "
+                   "the working folder."),
             HR_ARG(video_args, step, INT, 0, "-1",
                    "Frames between the starts of sequences; 0 or less: sequence_length * stride.",
                    .min = INT32_MIN, .max = INT32_MAX),
@@ -136,7 +143,8 @@ const hr_op_def hr_op_experimental_readers_video = {
             HR_ARG(video_args, uniform_sample, BOOL, 0, "False",
                    "Read one sequence per video or part: frames at equal distances from the first "
                    "to the last. `step`, `stride` and `pad_mode` have no effect."),
-            HR_SAMPLER_ORDER_DEFS(video_args), HR_READER_ACCEPTED_DEFS),
+            HR_FRAMES_LOOK_ARG_DEFS(video_args, look), HR_SAMPLER_ORDER_DEFS(video_args),
+            HR_READER_ACCEPTED_DEFS),
     .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
     .outputs = video_outputs,
     .check = video_check,

@@ -145,7 +145,7 @@ static void videos(void)
     static int16_t line[N + 2 + HR_YUV_PAD], u[N + HR_YUV_PAD], v[N + HR_YUV_PAD];
     static int32_t wide_u[N + HR_YUV_PAD], wide_v[N + HR_YUV_PAD];
     const hr_yuv_chroma chroma = {IN, IN + 2000, N, 8, true, line};
-    const hr_yuv_colors colors = hr_yuv_colors_of(8, false);
+    const hr_yuv_colors colors = hr_yuv_colors_of(8, false, HR_YUV_MATRIX_BT601);
     for (int i = 0; i < N; i++) {
         u[i] = (int16_t)(16 * (IN[i] - 128));
         v[i] = (int16_t)(16 * (IN[i + N] - 128));

@@ -107,8 +107,7 @@ static void sounds(void)
     const float *phases = levels_floats((size_t)HR_SINC_PHASES * 2 * LOBES, -1.0f, 1.0f);
     const float *steps = levels_floats((size_t)HR_SINC_PHASES * 2 * LOBES, -0.1f, 0.1f);
     const hr_sinc_filter f = {LOBES, 2 * LOBES, phases, steps};
-    const hr_sinc_signal in = {levels_floats(SAMPLES + 2 * HR_SINC_MOST_TAPS, -1.0f, 1.0f), SAMPLES,
-                               1.5};
+    const hr_sinc_signal in = {levels_floats(SAMPLES + 8 * LOBES, -1.0f, 1.0f), SAMPLES, 1.5};
     KERNEL(dot_f32, "", 1024, OUT, 4, *OUT_F32 = k->dot_f32(a, b, 1024))
     KERNEL(sinc, "16 lobes", N, OUT, 4 * N, k->sinc(OUT_F32, 1, &f, &in, N))
     KERNEL(sound_16, "", N, OUT, 4 * N, k->sound_16(OUT_F32, IN + 1, N))

@@ -28,7 +28,12 @@ enum {
     ID_WIDTH = 0xb0,
     ID_HEIGHT = 0xba,
     ID_COLOUR = 0x55b0,
+    ID_MATRIX = 0x55b1,
     ID_RANGE = 0x55b9,
+    ID_PROJECTION = 0x7670,
+    ID_YAW = 0x7673,
+    ID_PITCH = 0x7674,
+    ID_ROLL = 0x7675,
     ID_ENCODINGS = 0x6d80,
     ID_ENCODING = 0x6240,
     ID_COMPRESSION = 0x5034,
@@ -124,6 +129,17 @@ static uint64_t number_of(span s)
     for (size_t i = 0; i < s.size && i < 8; i++)
         v = v << 8 | s.p[i];
     return v;
+}
+
+static double float_of(span s)
+{
+    const uint64_t bits = number_of(s);
+    const uint32_t low = (uint32_t)bits;
+    double wide;
+    float narrow;
+    memcpy(&wide, &bits, sizeof(wide));
+    memcpy(&narrow, &low, sizeof(narrow));
+    return s.size == 4 ? (double)narrow : s.size == 8 ? wide : 0;
 }
 
 static bool find_child(span in, uint64_t wanted, span *child)
@@ -250,9 +266,38 @@ static hr_status matroska_unpack(const hr_video *video, const hr_video_packet *p
     return HR_STATUS_OK;
 }
 
+static void read_colours(hr_video *v, span in)
+{
+    span value;
+    if (find_child(in, ID_MATRIX, &value))
+        v->signal.matrix = (int32_t)HR_MIN(number_of(value), INT32_MAX);
+    if (find_child(in, ID_RANGE, &value))
+        v->signal.full_range = number_of(value) == 2;
+}
+
+/* Degrees that are a whole number; -1: others. */
+static int32_t degrees_of(span in, uint64_t id)
+{
+    span value;
+    if (!find_child(in, id, &value))
+        return 0;
+    const double v = float_of(value);
+    return v >= -360 && v <= 360 && v == (double)(int32_t)v ? ((int32_t)v + 360) % 360 : -1;
+}
+
+/* A roll turns the picture against the clock, and half a turn of yaw reverses its columns. */
+static void read_projection(hr_video *v, span in)
+{
+    const int32_t roll = degrees_of(in, ID_ROLL), yaw = degrees_of(in, ID_YAW);
+    const bool known =
+        roll >= 0 && roll % 90 == 0 && (yaw == 0 || yaw == 180) && degrees_of(in, ID_PITCH) == 0;
+    v->rotation = known ? (360 - roll) % 360 : -1;
+    v->mirrored = known && yaw == 180;
+}
+
 static void read_picture(hr_video *v, span in)
 {
-    span child, range;
+    span child;
     uint64_t id;
     while (next_child(&in, &id, &child)) {
         uint64_t value = number_of(child);
@@ -260,8 +305,10 @@ static void read_picture(hr_video *v, span in)
             v->width = (int32_t)HR_MIN(value, INT32_MAX);
         else if (id == ID_HEIGHT)
             v->height = (int32_t)HR_MIN(value, INT32_MAX);
-        else if (id == ID_COLOUR && find_child(child, ID_RANGE, &range))
-            v->full_range = number_of(range) == 2;
+        else if (id == ID_COLOUR)
+            read_colours(v, child);
+        else if (id == ID_PROJECTION)
+            read_projection(v, child);
     }
 }
 

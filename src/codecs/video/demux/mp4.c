@@ -9,17 +9,46 @@
 
 /* ---- the track ---- */
 
-/* From the matrix of the track header: a quarter turn has zeros on the diagonal. */
-static int32_t rotation_of(hr_mp4_span tkhd)
+/* The signs of what a matrix of a header makes of (x, y): (x a + y c, x b + y d). */
+typedef struct turn {
+    int32_t a, b, c, d;
+} turn;
+
+static int32_t sign_of(const uint8_t *p)
 {
-    size_t at = tkhd.size > 0 && tkhd.p[0] == 1 ? 52 : 40;
-    if (tkhd.size < at + 36)
-        return 0;
-    int32_t a = (int32_t)hr_get_be32(tkhd.p + at), b = (int32_t)hr_get_be32(tkhd.p + at + 4);
-    int32_t c = (int32_t)hr_get_be32(tkhd.p + at + 12), d = (int32_t)hr_get_be32(tkhd.p + at + 16);
-    if (a == 0 && d == 0)
-        return b > 0 && c < 0 ? 90 : b < 0 && c > 0 ? 270 : 0;
-    return a < 0 && d < 0 ? 180 : 0;
+    const int32_t v = (int32_t)hr_get_be32(p);
+    return (v > 0) - (v < 0);
+}
+
+/* `at`: of the matrix in the box, version 0; later versions have three longer numbers before. */
+static turn read_turn(hr_mp4_span box, size_t at)
+{
+    at += box.size > 0 && box.p[0] == 1 ? 12 : 0;
+    if (box.size < at + 36)
+        return (turn){1, 0, 0, 1};
+    return (turn){sign_of(box.p + at), sign_of(box.p + at + 4), sign_of(box.p + at + 12),
+                  sign_of(box.p + at + 16)};
+}
+
+/* The track is turned, and then the whole movie. Matrices of zeros mean nothing. */
+static void set_turn(hr_video *v, turn t, turn m)
+{
+    turn p = {t.a * m.a + t.b * m.c, t.a * m.b + t.b * m.d, t.c * m.a + t.d * m.c,
+              t.c * m.b + t.d * m.d};
+    const bool straight = p.b == 0 && p.c == 0, across = p.a == 0 && p.d == 0;
+    const int32_t area = p.a * p.d - p.b * p.c;
+    v->rotation = 0;
+    v->mirrored = area < 0;
+    if (straight && across)
+        return;
+    if (v->mirrored) {
+        p.a = -p.a;
+        p.b = -p.b;
+    }
+    if (area == 0 || !(straight || across))
+        v->rotation = -1;
+    else
+        v->rotation = straight ? (p.a < 0 ? 180 : 0) : p.b > 0 ? 90 : 270;
 }
 
 static void read_tables(hr_mp4_track *t, hr_mp4_span stbl)
@@ -84,7 +113,8 @@ static hr_status read_track(hr_demux *d, hr_mp4_span moov, hr_mp4_span trak, hr_
     HR_TRY(hr_mp4_describe(d, t, first_description(t), unknown, error));
     if (d->video->codec == HR_VIDEO_CODEC_NONE)
         return HR_STATUS_OK;
-    d->video->rotation = rotation_of(tkhd);
+    set_turn(d->video, read_turn(tkhd, 40),
+             read_turn(hr_mp4_find(moov, HR_MP4_TYPE('m', 'v', 'h', 'd')), 36));
     d->video->time_num = 1;
     d->video->time_den = t->time_scale;
     *found = true;

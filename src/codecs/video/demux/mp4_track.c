@@ -93,7 +93,7 @@ typedef struct description {
     uint32_t type;
     hr_video_codec codec; /* HR_VIDEO_CODEC_NONE: not known */
     int32_t width, height;
-    bool full_range;
+    hr_video_signal signal;
     hr_mp4_span config; /* what decoders need */
 } description;
 
@@ -114,7 +114,11 @@ static description read_entry(uint32_t type, hr_mp4_span entry)
         out.codec = read_esds(config, &out.config);
     out.width = (int32_t)hr_get_be16(entry.p + 24);
     out.height = (int32_t)hr_get_be16(entry.p + 26);
-    out.full_range = colour.size >= 11 && memcmp(colour.p, "nclx", 4) == 0 && colour.p[10] & 0x80;
+    if (colour.size >= 10 &&
+        (memcmp(colour.p, "nclx", 4) == 0 || memcmp(colour.p, "nclc", 4) == 0)) {
+        out.signal.matrix = hr_get_be16(colour.p + 8);
+        out.signal.full_range = colour.p[3] == 'x' && colour.size >= 11 && colour.p[10] & 0x80;
+    }
     return out;
 }
 
@@ -126,8 +130,8 @@ static bool has_description(const hr_mp4_track *t, uint32_t number)
 static bool same_coding(const description *a, const description *b)
 {
     return a->type == b->type && a->codec == b->codec && a->width == b->width &&
-           a->height == b->height && a->full_range == b->full_range &&
-           a->config.size == b->config.size &&
+           a->height == b->height && a->signal.matrix == b->signal.matrix &&
+           a->signal.full_range == b->signal.full_range && a->config.size == b->config.size &&
            (a->config.size == 0 || memcmp(a->config.p, b->config.p, a->config.size) == 0);
 }
 
@@ -174,7 +178,7 @@ hr_status hr_mp4_describe(hr_demux *d, hr_mp4_track *t, uint32_t number, uint32_
     t->alike = find_alike(t, &found);
     v->width = found.width;
     v->height = found.height;
-    v->full_range = found.full_range;
+    v->signal = found.signal;
     return hr__demux_extra(d, found.config.p, found.config.size, error);
 }
 
