@@ -171,6 +171,7 @@ static hr_status augment_create(const void *args, void **state, hr_error *error)
 typedef struct walk {
     const hr_rng *rng;
     uint64_t draw; /* the next one */
+    bool moves;    /* only what moves pixels is done; the rest is drawn */
     hr_image image;
 } walk;
 
@@ -201,7 +202,9 @@ static hr_status run_op(walk *w, const step *s, hr_error *error)
 
     for (int32_t i = 0; i < s->op->params; i++)
         param[i] = param_draw(w, &s->json->items[2 + i]);
-    if (!w->image.data && !s->op->resizes)
+    if (w->moves && !s->op->moves)
+        return HR_STATUS_OK;
+    if (!w->image.data && !w->image.rows && !s->op->resizes)
         return HR_STATUS_OK;
     return s->op->run(&w->image, param, error);
 }
@@ -259,12 +262,12 @@ static hr_status run_step(walk *w, const step *s, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static walk walk_make(hr_op_call *c)
+static walk walk_make(const hr_op_call *c, bool moves)
 {
     const int64_t *extent = c->in[0].shape.extent;
     hr_image image = {.h = extent[0], .w = extent[1], .c = (int32_t)extent[2], .call = c};
 
-    return (walk){.rng = &c->rng, .image = image};
+    return (walk){.rng = &c->rng, .image = image, .moves = moves};
 }
 
 hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_error *error)
@@ -285,7 +288,7 @@ hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_erro
     return HR_STATUS_OK;
 }
 
-static hr_status augment_infer(hr_op_call *c, hr_error *error)
+static hr_status infer(hr_op_call *c, bool moves, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     int64_t channels = in->shape.extent[2];
@@ -294,16 +297,16 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the image must be UINT8 with 1 or 3 channels; it is %s with %lld",
                        hr_dtype_name(in->dtype), (long long)channels);
-    walk w = walk_make(c);
+    walk w = walk_make(c, moves);
     HR_TRY(run_step(&w, c->state, error));
     int64_t extent[] = {w.image.h, w.image.w, w.image.c};
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(3, extent), "HWC");
     return HR_STATUS_OK;
 }
 
-static hr_status augment_one(hr_op_call *c, hr_error *error)
+static hr_status augment_one(hr_op_call *c, bool moves, hr_error *error)
 {
-    walk w = walk_make(c);
+    walk w = walk_make(c, moves);
     hr_image *p = &w.image;
     size_t size = (size_t)p->h * (size_t)p->w * (size_t)p->c;
 
@@ -319,12 +322,75 @@ static hr_status augment_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status augment_infer(hr_op_call *c, hr_error *error)
+{
+    return infer(c, false, error);
+}
+
 static hr_status augment_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++)
-        HR_TRY(augment_one(&calls[i], error));
+        HR_TRY(augment_one(&calls[i], false, error));
     return HR_STATUS_OK;
 }
+
+/* ---- what belongs to an image, with the same seed ---- */
+
+static hr_status augment_mask_infer(hr_op_call *c, hr_error *error)
+{
+    return infer(c, true, error);
+}
+
+static hr_status augment_mask_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(augment_one(&calls[i], true, error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_torchvision_augment_mask = {
+    HR_OP_ABI,
+    .name = "_torchvision.augment_mask",
+    .doc = "Moves the pixels of masks as augment with the same seed does those of images.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .args = augment_arg_defs,
+    .args_size = sizeof(augment_args),
+    .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
+    .create = augment_create,
+    .destroy = augment_destroy,
+    .infer = augment_mask_infer,
+    .run_cpu = augment_mask_run,
+};
+
+static hr_status augment_boxes(const hr_op_call *c, hr_box_rows *rows, hr_error *error)
+{
+    hr_image image = {.h = hr__rows_height(rows), .w = hr__rows_width(rows), .c = 1, .call = c};
+    walk w = {.rng = &c->rng, .image = image, .moves = true};
+
+    w.image.rows = rows;
+    return run_step(&w, c->state, error);
+}
+
+static hr_status augment_boxes_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    return hr__rows_run(calls, n, augment_boxes, error);
+}
+
+const hr_op_def hr_op_torchvision_augment_boxes = {
+    HR_OP_ABI,
+    .name = "_torchvision.augment_boxes",
+    .doc = "Moves boxes as augment with the same seed moves the pixels of images.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .args = augment_arg_defs,
+    .args_size = sizeof(augment_args),
+    .in = HR_INPUTS({.name = "boxes", .host = true}),
+    .create = augment_create,
+    .destroy = augment_destroy,
+    .infer = hr__rows_infer,
+    .run_cpu = augment_boxes_run,
+};
 
 const hr_op_def hr_op_torchvision_augment = {
     HR_OP_ABI,

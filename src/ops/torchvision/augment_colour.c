@@ -245,16 +245,16 @@ static hr_status sharpness(hr_image *p, const double *param, hr_error *error)
 }
 
 const hr_augment_op hr__augment_colours[] = {
-    {"invert", 0, false, invert},
-    {"posterize", 1, false, posterize},
-    {"solarize", 1, false, solarize},
-    {"brightness", 1, false, brightness},
-    {"contrast", 1, false, contrast},
-    {"saturation", 1, false, saturation},
-    {"hue", 1, false, hue},
-    {"sharpness", 1, false, sharpness},
-    {"autocontrast", 0, false, autocontrast},
-    {"equalize", 0, false, equalize},
-    {"gray", 1, true, gray},
-    {NULL, 0, false, NULL},
+    {"invert", 0, false, false, invert},
+    {"posterize", 1, false, false, posterize},
+    {"solarize", 1, false, false, solarize},
+    {"brightness", 1, false, false, brightness},
+    {"contrast", 1, false, false, contrast},
+    {"saturation", 1, false, false, saturation},
+    {"hue", 1, false, false, hue},
+    {"sharpness", 1, false, false, sharpness},
+    {"autocontrast", 0, false, false, autocontrast},
+    {"equalize", 0, false, false, equalize},
+    {"gray", 1, true, false, gray},
+    {NULL, 0, false, false, NULL},
 };

@@ -17,6 +17,16 @@ from headrace.torch._compile.state import State, Unsupported
 
 Rule = Callable[[Any, State], None]
 RULES: dict[str, Rule] = {}
+# Names of rules that move masks and boxes with the image, or leave them as torchvision does.
+JOINT = set(
+    """
+    CenterCrop ClampBoundingBoxes ColorJitter ConvertBoundingBoxFormat ConvertImageDtype GaussianBlur
+    Grayscale Identity Normalize Pad RGB RandomAdjustSharpness RandomAffine RandomApply
+    RandomAutocontrast RandomChoice RandomCrop RandomEqualize RandomGrayscale RandomHorizontalFlip
+    RandomInvert RandomOrder RandomPerspective RandomPosterize RandomResizedCrop RandomRotation
+    RandomSolarize RandomVerticalFlip Resize SanitizeBoundingBoxes ToDtype ToImage ToPureTensor
+    """.split()
+)
 # Modules whose classes have the rules' names.
 OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules")
 
@@ -46,6 +56,20 @@ def find(transform: Any) -> Rule:
     if kind.__name__ not in RULES:
         raise Unsupported("no operator does the same")
     return RULES[kind.__name__]
+
+
+def with_others(name: str, state: State) -> None:
+    """Checks whether the transforms of a name can be compiled for this state.
+
+    Raises:
+        Unsupported: masks or boxes move with the image, and the rule knows nothing of them.
+    """
+    if not state.others:
+        return
+    if name not in JOINT:
+        raise Unsupported("it is compiled for images alone, not for masks and boxes")
+    if state.pure:
+        raise Unsupported("it comes after ToPureTensor")
 
 
 def owned(kind: type) -> bool:
@@ -84,12 +108,17 @@ def apply(transform: Any, state: State, steps: list[Step]) -> None:
     try:
         if state.mode is not None:
             raise Unsupported(f"the PIL image has the mode {state.mode} here")
-        find(transform)(transform, state)
+        found = find(transform)
+        with_others(type(transform).__name__, state)
+        found(transform, state)
         steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
         return
     except Unsupported as error:
         reason = str(error)
         state.assign(before)
+    if state.others:  # it runs elsewhere
+        steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
+        return
     python.apply(transform, state)
     steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* _torchvision.clamp_boxes: cuts boxes at the edges of their image. */
+#include "ops/torchvision/rows.h"
+
+static const hr_arg_def clamp_boxes_arg_defs[] = {HR_ARG_END};
+
+static hr_status clamp_boxes(const hr_op_call *c, hr_box_rows *rows, hr_error *error)
+{
+    (void)c;
+    (void)error;
+    hr__rows_clamp(rows);
+    return HR_STATUS_OK;
+}
+
+static hr_status clamp_boxes_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    return hr__rows_run(calls, n, clamp_boxes, error);
+}
+
+const hr_op_def hr_op_torchvision_clamp_boxes = {
+    HR_OP_ABI,
+    .name = "_torchvision.clamp_boxes",
+    .doc = "Cuts boxes at the edges of their image, as torchvision's ClampBoundingBoxes does.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .args = clamp_boxes_arg_defs,
+    .in = HR_INPUTS({.name = "boxes", .host = true}),
+    .infer = hr__rows_infer,
+    .run_cpu = clamp_boxes_run,
+};
