@@ -205,6 +205,17 @@ def detection(root: str, images: int) -> Any:
     return pairs(root, images, target, v2.Compose(steps))
 
 
+def timm(root: str, images: int) -> Any:
+    """timm's recipe for training with RandAugment, as `create_transform` makes it."""
+    from timm.data import create_transform
+
+    made = own(root, images)
+    more = {"auto_augment": "rand-m9-mstd0.5-inc1", "interpolation": "random", "re_prob": 0.25}
+    made.transform = create_transform(224, is_training=True, **more)
+    made.transform.transforms[-1].device = "cpu"
+    return made
+
+
 def grown(root: str, images: int) -> Any:
     """Ends with a function of the user, so Python transforms the images."""
     made = own(root, images)
@@ -221,6 +232,7 @@ CASES = {
     "coco": (coco, {"collate_fn": lambda samples: tuple(zip(*samples))}),
     "segmentation": (segmentation, {}),
     "detection": (detection, {"collate_fn": lambda samples: tuple(zip(*samples))}),
+    "timm": (timm, {}),
     "python": (grown, {}),
 }
 
@@ -261,7 +273,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", default=None, help=photographs.HELP)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--images", type=int, default=1500)
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases", default=",".join(CASES), help="`timm` needs this package")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     given = parser.parse_args()
     root = given.folder or photographs.folder()

@@ -8,9 +8,16 @@
  *     ["one", chance, [step, ...], [weight, ...]]
  *     [operation, chance, parameter, ...]    a row of the tables in augment_*.c
  *
- * A parameter is a number, [low, high] for a uniform distribution, or {"pick": [number, ...]}. */
+ * A parameter is a number, [low, high] for a uniform distribution, {"pick": [number, ...]}, or
+ * {"level": [mean, deviation, most], "to": [base, factor, signed, whole, low, high]}: a normally
+ * distributed level between 0 and `most`, or with a negative deviation a uniform one between 0 and
+ * the mean, becomes base + level / 10 * factor. The sign of the second term is drawn if `signed`;
+ * it is cut to an integer if `whole`. */
 #include "ops/torchvision/augment.h"
 #include "ops/image/pixels.h"
+#include "ops/random/gauss.h"
+
+#include <math.h>
 
 #include <string.h>
 
@@ -61,7 +68,11 @@ static bool is_param(const hr_json *v)
 {
     if (v->kind != HR_JSON_KIND_OBJECT)
         return is_finite(v) || numbers(v, 2, 2);
-    const hr_json *list = hr_json_get(v, "pick");
+    const hr_json *list = hr_json_get(v, "pick"), *level = hr_json_get(v, "level");
+    if (level) {
+        const hr_json *to = hr_json_get(v, "to");
+        return numbers(level, 3, 3) && to && numbers(to, 6, 6);
+    }
     return list && numbers(list, 1, STEPS_MAX);
 }
 
@@ -186,13 +197,31 @@ static int32_t below(walk *w, int32_t n)
     return (int32_t)hr_rng_below(w->rng, w->draw - 2, n);
 }
 
+static double level_draw(walk *w, const hr_json *of, const hr_json *to)
+{
+    double mean = of->items[0].f, deviation = of->items[1].f, level = mean;
+
+    if (deviation > 0.0)
+        level = mean + deviation * gauss_of(unit(w) + 0x1p-33);
+    else if (deviation < 0.0)
+        level = unit(w) * mean;
+    level = hr__between(level, 0.0, of->items[2].f) / 10.0 * to->items[1].f;
+    if (to->items[2].f != 0.0 && unit(w) < 0.5)
+        level = -level;
+    if (to->items[3].f != 0.0)
+        level = level < 0.0 ? -floor(-level) : floor(level);
+    return hr__between(to->items[0].f + level, to->items[4].f, to->items[5].f);
+}
+
 static double param_draw(walk *w, const hr_json *v)
 {
     if (v->kind == HR_JSON_KIND_NUMBER)
         return v->f;
     if (v->kind == HR_JSON_KIND_LIST) /* as torch: in single precision */
         return (double)(float)(v->items[0].f + unit(w) * (v->items[1].f - v->items[0].f));
-    const hr_json *list = hr_json_get(v, "pick");
+    const hr_json *list = hr_json_get(v, "pick"), *level = hr_json_get(v, "level");
+    if (level)
+        return level_draw(w, level, hr_json_get(v, "to"));
     return list->items[below(w, list->count)].f;
 }
 

@@ -267,6 +267,19 @@ static hr_status affine(hr_image *p, const double *a, hr_error *error)
     return warp_run(p, &t, p->h, p->w, error);
 }
 
+/* filter, the six numbers of the matrix from new to old positions, of which the third and the sixth
+ * are parts of the width and the height; fill */
+static hr_status matrix(hr_image *p, const double *a, hr_error *error)
+{
+    warp t = {.filter = filter_of(a[0]), .fill = a + 7};
+
+    for (int32_t i = 0; i < 6; i++)
+        t.m[i] = a[1 + i];
+    t.m[2] *= (double)p->w;
+    t.m[5] *= (double)p->h;
+    return warp_run(p, &t, p->h, p->w, error);
+}
+
 /* To 15 decimals. */
 static double decimals(double v)
 {
@@ -390,8 +403,7 @@ static hr_status perspective(hr_image *p, const double *a, hr_error *error)
 }
 
 const hr_augment_op hr__augment_warps[] = {
-    {"affine", 14, false, true, affine},
-    {"rotate", 9, true, true, rotate},
-    {"perspective", 13, false, true, perspective},
+    {"affine", 14, false, true, affine}, {"matrix", 10, false, true, matrix},
+    {"rotate", 9, true, true, rotate},   {"perspective", 13, false, true, perspective},
     {NULL, 0, false, false, NULL},
 };

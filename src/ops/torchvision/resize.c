@@ -23,7 +23,7 @@ static const hr_arg_def tv_resize_arg_defs[] = {
     HR_ARG(tv_resize_args, max_size, INT, 0, "0",
            "Upper limit of the longer side, or its length if there is no size; 0: none.", .min = 0,
            .max = 2147483647),
-    HR_ARG(tv_resize_args, interp_type, INTERP, 0, "INTERP_LINEAR", "The filter."),
+    HR_ARG(tv_resize_args, interp_type, INTERP, HR_ARG_PER_SAMPLE, "INTERP_LINEAR", "The filter."),
     HR_ARG(tv_resize_args, antialias, BOOL, 0, "True", "Widen the filter on axes that shrink."),
     HR_ARG(tv_resize_args, first_pass, BOOL, 0, "False",
            "Resize only the axis that Pillow resizes first."),

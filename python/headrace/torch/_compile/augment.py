@@ -13,7 +13,7 @@ from typing import Any
 from headrace import types
 from headrace.torch._compile.geometry import FILTERS, fill_of, interpolation_name, mask_fill
 from headrace.torch._compile.state import State, Unsupported
-from headrace.torch._compile.table import RULES, changed, owned, sequence, text, with_others
+from headrace.torch._compile.table import RULES, changed, name_of, owned, sequence, text, with_others
 
 Step = list[Any]
 Build = Callable[[Any, State], Step]
@@ -53,11 +53,11 @@ def step_of(transform: Any, state: State) -> Step:
     parts = sequence(transform)
     if parts is not None:
         return every(step_of(part, state) for part in parts)
-    kind = type(transform)
-    if not owned(kind) or changed(transform) or kind.__name__ not in STEPS:
+    kind, name = type(transform), name_of(type(transform))
+    if not owned(kind) or changed(transform) or name not in STEPS:
         raise Unsupported(f"{text(transform)} is not done by the operator for colours and warps")
-    with_others(kind.__name__, state)
-    return STEPS[kind.__name__](transform, state)
+    with_others(name, state)
+    return STEPS[name](transform, state)
 
 
 def every(steps: Iterable[Step], p: float = 1.0) -> Step:

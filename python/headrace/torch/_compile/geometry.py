@@ -95,15 +95,19 @@ def fill_for(transform: Any, state: State) -> list[float]:
 
 def resized(state: State, size: list[int] | None, limit: int | None, transform: Any) -> None:
     """Resizes to height and width, or the shorter side to one number."""
-    name = interpolation_name(transform.interpolation)
-    if name == "nearest-exact":
-        name = "nearest"
-    if name not in FILTERS:
+    several = transform.interpolation
+    names = [interpolation_name(one) for one in (several if type(several) is tuple else [several])]
+    name = "bicubic" if "bicubic" in names else names[0].removesuffix("-exact")
+    if not {*names, name} <= {*FILTERS, "nearest-exact"}:
         raise Unsupported(f"{name} interpolation; nearest, bilinear and bicubic are compiled")
     # Pillow always widens its filters.
     antialias = not state.tensor or getattr(transform, "antialias", True) is not False
     image = state.bytes()
     args: dict[str, Any] = {"interp_type": FILTERS[name], "antialias": antialias}
+    if len(names) > 1:  # one of them is drawn
+        values = [float(FILTERS[one].value) for one in names]
+        drawn = fn.random.uniform(values=values, dtype=types.INT32)
+        args["interp_type"] = fn.reinterpret(drawn, dtype=types.INTERP_TYPE)
     whole = {} if size is None else {"size": size}
     limits = {} if limit is None else {"max_size": limit}
     if name == "bicubic":

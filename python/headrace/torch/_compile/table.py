@@ -27,8 +27,9 @@ JOINT = set(
     RandomSolarize RandomVerticalFlip Resize SanitizeBoundingBoxes ToDtype ToImage ToPureTensor
     """.split()
 )
-# Modules whose classes have the rules' names.
-OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules")
+# Modules whose classes have the rules' names; those of the second have a prefix in the table.
+TIMM = ("timm.data.transforms", "timm.data.auto_augment", "timm.data.random_erasing")
+OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules", *TIMM)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -53,9 +54,14 @@ def find(transform: Any) -> Rule:
         raise Unsupported("it is not a transform of torchvision")
     if changed(transform):
         raise Unsupported("it has hooks, or methods of its own")
-    if kind.__name__ not in RULES:
+    if name_of(kind) not in RULES:
         raise Unsupported("no operator does the same")
-    return RULES[kind.__name__]
+    return RULES[name_of(kind)]
+
+
+def name_of(kind: type) -> str:
+    """The name of a class in the table."""
+    return f"timm.{kind.__name__}" if kind.__module__ in TIMM else kind.__name__
 
 
 def with_others(name: str, state: State) -> None:
@@ -109,7 +115,7 @@ def apply(transform: Any, state: State, steps: list[Step]) -> None:
         if state.mode is not None:
             raise Unsupported(f"the PIL image has the mode {state.mode} here")
         found = find(transform)
-        with_others(type(transform).__name__, state)
+        with_others(name_of(type(transform)), state)
         found(transform, state)
         steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
         return
