@@ -138,6 +138,84 @@ def coco(root: str, images: int) -> Any:
     return made
 
 
+def pairs(root: str, images: int, target: Any, transforms: Any) -> Any:
+    """Images and what belongs to them: `target` makes it of a number and an image."""
+    from PIL import Image
+    from torch.utils.data import Dataset
+
+    files = own(root, images).files
+
+    class Pairs(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.files, self.transforms = files, transforms
+
+        def __len__(self) -> int:
+            return len(self.files)
+
+        def __getitem__(self, index: int) -> Any:
+            image = Image.open(self.files[index]).convert("RGB")
+            return self.transforms(image, target(self.files[index], image))
+
+    return Pairs()
+
+
+def segmentation(root: str, images: int) -> Any:
+    """Masks are PNG files with a palette, as in VOC: 21 classes, some large regions."""
+    import tempfile
+
+    import torch
+    from PIL import Image
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2
+
+    folder = Path(tempfile.mkdtemp(prefix="headrace-masks-"))
+    masks = {}
+    for number, file in enumerate(sorted(set(own(root, images).files))):
+        with Image.open(file) as opened:
+            size = opened.size
+        coarse = np.random.default_rng(number).integers(0, 21, (5, 6), np.uint8)
+        mask = Image.fromarray(coarse).resize(size, Image.Resampling.NEAREST).rotate(20)
+        mask.putpalette(np.random.default_rng(1).integers(0, 256, 768, np.uint8).tolist())
+        masks[file] = folder / f"{number}.png"
+        mask.save(masks[file])
+    dtypes = {tv_tensors.Image: torch.float32, tv_tensors.Mask: torch.int64, "others": None}
+    steps = [v2.RandomResizedCrop(224), v2.RandomHorizontalFlip(), v2.ToImage()]
+    steps += [v2.ToDtype(dtypes, scale=True), v2.Normalize([0.485, 0.456, 0.406], [0.25] * 3)]
+    return pairs(
+        root, images, lambda file, _: tv_tensors.Mask(Image.open(masks[file])), v2.Compose(steps)
+    )
+
+
+def detection(root: str, images: int) -> Any:
+    """Seven boxes an image, which get the size that detectors are trained with."""
+    import torch
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2
+
+    def target(file: Any, image: Any) -> Any:
+        places = np.random.default_rng(len(file.name)).random((7, 2, 2), np.float32)
+        boxes = np.sort(places, 1).reshape(7, 4) * np.float32([image.width, image.height] * 2)
+        size = {"canvas_size": (image.height, image.width)}
+        found = tv_tensors.BoundingBoxes(torch.from_numpy(boxes), format="XYXY", **size)
+        return {"boxes": found, "labels": torch.arange(7)}
+
+    dtypes = {tv_tensors.Image: torch.float32, "others": None}
+    steps = [v2.RandomHorizontalFlip(), v2.RandomResizedCrop((320, 320), (0.3, 1.0)), v2.ToImage()]
+    steps += [v2.ToDtype(dtypes, scale=True), v2.SanitizeBoundingBoxes()]
+    return pairs(root, images, target, v2.Compose(steps))
+
+
+def timm(root: str, images: int) -> Any:
+    """timm's recipe for training with RandAugment, as `create_transform` makes it."""
+    from timm.data import create_transform
+
+    made = own(root, images)
+    more = {"auto_augment": "rand-m9-mstd0.5-inc1", "interpolation": "random", "re_prob": 0.25}
+    made.transform = create_transform(224, is_training=True, **more)
+    made.transform.transforms[-1].device = "cpu"
+    return made
+
+
 def grown(root: str, images: int) -> Any:
     """Ends with a function of the user, so Python transforms the images."""
     made = own(root, images)
@@ -152,6 +230,9 @@ CASES = {
     "views": (lambda root, images: own(root, images, 2), {}),
     "hugging_face": (hugging_face, {}),
     "coco": (coco, {"collate_fn": lambda samples: tuple(zip(*samples))}),
+    "segmentation": (segmentation, {}),
+    "detection": (detection, {"collate_fn": lambda samples: tuple(zip(*samples))}),
+    "timm": (timm, {}),
     "python": (grown, {}),
 }
 
@@ -192,7 +273,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", default=None, help=photographs.HELP)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--images", type=int, default=1500)
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases", default=",".join(CASES), help="`timm` needs this package")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     given = parser.parse_args()
     root = given.folder or photographs.folder()

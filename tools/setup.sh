@@ -10,7 +10,7 @@
 #   test     install the packages that test it into .venv, PyTorch among them; without PyTorch its tests are skipped
 #   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
-#   jax, tf, paddle, numba, ray, s3, hf   create .cache/venv-NAME with the packages of tools/requirements/NAME.lock and the
+#   jax, tf, paddle, numba, ray, timm, s3, hf   create .cache/venv-NAME with the packages of tools/requirements/NAME.lock and the
 #            wheel from dist/
 #   lock     write tools/requirements/*.lock anew: the newest versions that *.txt there allow, with their hashes
 #   install  build the package and install it into .venv
@@ -34,7 +34,7 @@ if ! { mkdir -p .cache && touch .cache/setup.lock; } 2>/dev/null; then
     die "$PWD/.cache cannot be written: everything is built inside this folder, so it must be yours"
 fi
 case "$*" in
-test | jax | tf | paddle | numba | ray | s3 | hf) exec 9>".cache/setup-$*.lock" ;;
+test | jax | tf | paddle | numba | ray | timm | s3 | hf) exec 9>".cache/setup-$*.lock" ;;
 *) exec 9>.cache/setup.lock ;;
 esac
 flock 9
@@ -199,7 +199,7 @@ step_lock() {
         lock "$name" $agreed
         agreed="$agreed -c $(locked "$name")"
     done
-    for name in jax tf paddle numba ray s3 hf aarch64; do
+    for name in jax tf paddle numba ray timm s3 hf aarch64; do
         lock "$name"
     done
 }
@@ -298,7 +298,7 @@ for step in "$@"; do
     system) ensure_packages missing_system ;;
     docs | peers) must_install "$step" ;;
     lint | nginx | chromium | aarch64 | venv | test | lock | install) "step_$step" ;;
-    jax | tf | paddle | numba | ray | s3 | hf) step_framework "$step" ;;
+    jax | tf | paddle | numba | ray | timm | s3 | hf) step_framework "$step" ;;
     wheel) step_wheel "$(uname -m)" ;;
     wheel-aarch64) step_wheel aarch64 ;;
     video-wheel) step_video_wheel ;;

@@ -25,11 +25,18 @@ SHAPES = Data([np.array([480, 640], np.int64)] * BATCH)
 CODED = files(*[coded("PNG", 60 + 3 * i, 80) for i in range(BATCH)])
 _SHIFT = ["affine", 1.0, 0, [-45.0, 45.0], 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
+# Boxes with the size of their image in the first row (src/ops/torchvision/rows.h).
+ROWS = Data([np.float32([[0, 0, 80, 60 + i, -1], [20, 30, 50, 50, 0]]) for i in range(BATCH)])
+
 # By operator: one set of inputs, and the arguments.
 CALLS: dict[str, tuple[list[Data], dict[str, Any]]] = {
     "_torchvision.area_crop": ([PICTURES], {}),
+    "_torchvision.area_crop_boxes": ([ROWS], {}),
     "_torchvision.augment": ([PICTURES], {"program": ["brightness", 1.0, [0.5, 1.5]]}),
+    "_torchvision.augment_boxes": ([ROWS], {"program": _SHIFT}),
+    "_torchvision.augment_mask": ([PICTURES], {"program": _SHIFT}),
     "_torchvision.crop": ([PICTURES], {"size": [20, 30], "random": True}),
+    "_torchvision.crop_boxes": ([ROWS], {"size": [20, 30], "random": True}),
     "_torchvision.erasing": ([PICTURES], {"probability": 1.0}),
     "decoders.image_random_crop": ([CODED], {}),
     "jitter": ([PICTURES], {}),

@@ -169,7 +169,7 @@ CASES = [
     Case("code that asks for tensors", "python", lambda root: Lenient(root, IMAGE)),
     Case("kept samples", "python", lambda root: Cached(root, IMAGE)),
     Case("a call with names", "workers", Named),
-    Case("a transform of pairs", "python", Joint),
+    Case("a transform of pairs", "workers", Joint),
     Case("tensors", "rows", lambda root: table(), {"shuffle": True, "num_workers": 2}),
     Case("a subset of tensors", "rows", lambda root: Subset(table(), [5, 1, 12, 0, 3]), SHUFFLED),
     Case("tensors, collate_fn", "python", lambda root: table(), {"collate_fn": ragged}),
@@ -612,7 +612,7 @@ def test_what_workers_get_can_be_sent(root: str) -> None:
         pickle.dumps((below.dataset, below.collate_fn, below.worker_init_fn))
     )
     batch = collate(view.__getitems__([2, 5]))
-    (block,) = batch.blocks.values()
+    ((block,),) = (slots.values() for slots in batch.blocks.values())
     files = [Path(view.dataset.samples[i][0]).read_bytes() for i in (2, 5)]
     assert [array.tobytes() for array in block.arrays()] == files
     assert batch.rest[1].tolist() == [0, 1] and callable(init)

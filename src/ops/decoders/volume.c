@@ -11,16 +11,6 @@ typedef struct volume_args {
     int32_t dtype, rescale;
 } volume_args;
 
-static const hr_arg_def volume_arg_defs[] = {
-    HR_ARG(volume_args, dtype, DTYPE, HR_ARG_ANY_TYPE, "FLOAT",
-           "Type of the output. Values are converted as by `cast`, and are never scaled to the "
-           "range of the type. ANY is the type of the file where its values are taken as they are "
-           "stored, and otherwise FLOAT."),
-    HR_ARG(volume_args, rescale, BOOL, 0, "True",
-           "Apply the slope and the intercept that the file gives, so that a CT image has "
-           "Hounsfield units. False: the values that are stored."),
-    HR_ARG_END};
-
 /* What `infer` leaves for `run`. */
 typedef struct work {
     hr_volume volume;
@@ -37,8 +27,7 @@ static hr_status volume_infer(hr_op_call *c, hr_error *error)
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
     work *w = hr_arena_alloc(c->arena, sizeof(*w), error);
-    if (!w)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(w);
     hr_volume *v = &w->volume;
     HR_TRY(hr_volume_open(in->data, (size_t)in->shape.extent[0], c, v, error));
     if (args->rescale && v->unscaled)
@@ -79,8 +68,7 @@ static hr_status volume_one(hr_op_call *c, hr_error *error)
     if (!w->scaled && out->dtype == v->dtype)
         return v->format->read(v, c, out->data, error);
     char *stored = hr_arena_alloc(c->arena, count * hr_dtype_size(v->dtype), error);
-    if (!stored)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY_ALLOC(stored);
     HR_TRY(v->format->read(v, c, stored, error));
     if (w->scaled)
         rescale(v, stored, out, count);
@@ -89,26 +77,29 @@ static hr_status volume_one(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status volume_run(hr_op_call *calls, int32_t n, hr_error *error)
+static hr_status volume_run(hr_op_call *c, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(volume_one(&calls[i], error));
-    return HR_STATUS_OK;
+    return volume_one(c, error);
 }
 
 const hr_op_def hr_op_decoders_volume = {
-    HR_OP_ABI,
-    .name = "decoders.volume",
+    HR_OP("decoders.volume"),
     .doc = "Decodes volumes: medical and microscopic images in DICOM, NIfTI (also compressed with "
            "gzip) and TIFF files, recognised by content. Not in DALI. The input is the bytes of "
            "one file per sample (1-D, UINT8). The output is DHW, or DHWC for colours: slices are "
            "the frames of a DICOM file, the third axis of NIfTI, or the pages of a TIFF file. A "
            "NIfTI file with times is FDHW. A single slice is a volume of depth 1.",
     .devices = "cpu",
-    .args = volume_arg_defs,
-    .args_size = sizeof(volume_args),
+    HR_ARGS(volume_args,
+            HR_ARG(volume_args, dtype, DTYPE, HR_ARG_ANY_TYPE, "FLOAT",
+                   "Type of the output. Values are converted as by `cast`, and are never scaled to "
+                   "the range of the type. ANY is the type of the file where its values are taken "
+                   "as they are stored, and otherwise FLOAT."),
+            HR_ARG(volume_args, rescale, BOOL, 0, "True",
+                   "Apply the slope and the intercept that the file gives, so that a CT image has "
+                   "Hounsfield units. False: the values that are stored.")),
     .in = HR_INPUTS({.name = "data"}),
     .out = HR_OUTPUTS({"volume"}),
     .infer = volume_infer,
-    .run_cpu = volume_run,
+    .run = volume_run,
 };

@@ -8,9 +8,16 @@
  *     ["one", chance, [step, ...], [weight, ...]]
  *     [operation, chance, parameter, ...]    a row of the tables in augment_*.c
  *
- * A parameter is a number, [low, high] for a uniform distribution, or {"pick": [number, ...]}. */
+ * A parameter is a number, [low, high] for a uniform distribution, {"pick": [number, ...]}, or
+ * {"level": [mean, deviation, most], "to": [base, factor, signed, whole, low, high]}: a normally
+ * distributed level between 0 and `most`, or with a negative deviation a uniform one between 0 and
+ * the mean, becomes base + level / 10 * factor. The sign of the second term is drawn if `signed`;
+ * it is cut to an integer if `whole`. */
 #include "ops/torchvision/augment.h"
 #include "ops/image/pixels.h"
+#include "ops/random/gauss.h"
+
+#include <math.h>
 
 #include <string.h>
 
@@ -19,6 +26,10 @@ enum { DEPTH_MAX = 8, STEPS_MAX = 4096 };
 typedef struct augment_args {
     const hr_json *program;
 } augment_args;
+
+static const hr_arg_def augment_arg_defs[] = {
+    HR_ARG(augment_args, program, JSON, HR_ARG_REQUIRED, NULL, "The steps: see augment.c."),
+    HR_ARG_END};
 
 typedef enum step_kind { STEP_KIND_ALL, STEP_KIND_ORDER, STEP_KIND_ONE, STEP_KIND_OP } step_kind;
 
@@ -57,7 +68,11 @@ static bool is_param(const hr_json *v)
 {
     if (v->kind != HR_JSON_KIND_OBJECT)
         return is_finite(v) || numbers(v, 2, 2);
-    const hr_json *list = hr_json_get(v, "pick");
+    const hr_json *list = hr_json_get(v, "pick"), *level = hr_json_get(v, "level");
+    if (level) {
+        const hr_json *to = hr_json_get(v, "to");
+        return numbers(level, 3, 3) && to && numbers(to, 6, 6);
+    }
     return list && numbers(list, 1, STEPS_MAX);
 }
 
@@ -84,7 +99,7 @@ static hr_status read_op(step *s, const hr_json *list, hr_error *error)
     s->kind = STEP_KIND_OP;
     s->op = find_op(list->items[0].s);
     if (!s->op)
-        return bad(error, "an operation is unknown");
+        return bad(error, "there is no such operation");
     if (list->count != 2 + s->op->params)
         return bad(error, "an operation has another number of parameters");
     for (int32_t i = 2; i < list->count; i++)
@@ -126,7 +141,7 @@ static hr_status read_step(step *s, const hr_json *list, int32_t depth, int32_t 
             continue;
         s->kind = (step_kind)k;
         if (list->count < 3 || list->items[2].kind != HR_JSON_KIND_LIST)
-            return bad(error, "a list of steps is missing");
+            return bad(error, "there is no list of steps");
         const hr_json *of = &list->items[2];
         s->steps = hr_calloc((size_t)of->count + 1, sizeof(step), error);
         HR_TRY_ALLOC(s->steps);
@@ -165,6 +180,7 @@ static hr_status augment_create(const void *args, void **state, hr_error *error)
 typedef struct walk {
     const hr_rng *rng;
     uint64_t draw; /* the next one */
+    bool moves;    /* only what moves pixels is done; the rest is drawn */
     hr_image image;
 } walk;
 
@@ -179,13 +195,31 @@ static int32_t below(walk *w, int32_t n)
     return (int32_t)hr_rng_below(w->rng, w->draw - 2, n);
 }
 
+static double level_draw(walk *w, const hr_json *of, const hr_json *to)
+{
+    double mean = of->items[0].f, deviation = of->items[1].f, level = mean;
+
+    if (deviation > 0.0)
+        level = mean + deviation * gauss_of(unit(w) + 0x1p-33);
+    else if (deviation < 0.0)
+        level = unit(w) * mean;
+    level = hr__between(level, 0.0, of->items[2].f) / 10.0 * to->items[1].f;
+    if (to->items[2].f != 0.0 && unit(w) < 0.5)
+        level = -level;
+    if (to->items[3].f != 0.0)
+        level = level < 0.0 ? -floor(-level) : floor(level);
+    return hr__between(to->items[0].f + level, to->items[4].f, to->items[5].f);
+}
+
 static double param_draw(walk *w, const hr_json *v)
 {
     if (v->kind == HR_JSON_KIND_NUMBER)
         return v->f;
     if (v->kind == HR_JSON_KIND_LIST) /* as torch: in single precision */
         return (double)(float)(v->items[0].f + unit(w) * (v->items[1].f - v->items[0].f));
-    const hr_json *list = hr_json_get(v, "pick");
+    const hr_json *list = hr_json_get(v, "pick"), *level = hr_json_get(v, "level");
+    if (level)
+        return level_draw(w, level, hr_json_get(v, "to"));
     return list->items[below(w, list->count)].f;
 }
 
@@ -195,7 +229,9 @@ static hr_status run_op(walk *w, const step *s, hr_error *error)
 
     for (int32_t i = 0; i < s->op->params; i++)
         param[i] = param_draw(w, &s->json->items[2 + i]);
-    if (!w->image.data && !s->op->resizes)
+    if (w->moves && !s->op->moves)
+        return HR_STATUS_OK;
+    if (!w->image.data && !w->image.rows && !s->op->resizes)
         return HR_STATUS_OK;
     return s->op->run(&w->image, param, error);
 }
@@ -252,12 +288,12 @@ static hr_status run_step(walk *w, const step *s, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static walk walk_make(hr_op_call *c)
+static walk walk_make(const hr_op_call *c, bool moves)
 {
     const int64_t *extent = c->in[0].shape.extent;
     hr_image image = {.h = extent[0], .w = extent[1], .c = (int32_t)extent[2], .call = c};
 
-    return (walk){.rng = &c->rng, .image = image};
+    return (walk){.rng = &c->rng, .image = image, .moves = moves};
 }
 
 hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_error *error)
@@ -277,7 +313,7 @@ hr_status hr__image_resize(hr_image *p, int64_t h, int64_t w, int32_t c, hr_erro
     return HR_STATUS_OK;
 }
 
-static hr_status augment_infer(hr_op_call *c, hr_error *error)
+static hr_status infer(hr_op_call *c, bool moves, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     int64_t channels = in->shape.extent[2];
@@ -286,16 +322,16 @@ static hr_status augment_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the image must be UINT8 with 1 or 3 channels; it is %s with %lld",
                        hr_dtype_name(in->dtype), (long long)channels);
-    walk w = walk_make(c);
+    walk w = walk_make(c, moves);
     HR_TRY(run_step(&w, c->state, error));
     int64_t extent[] = {w.image.h, w.image.w, w.image.c};
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(3, extent), "HWC");
     return HR_STATUS_OK;
 }
 
-static hr_status augment_run(hr_op_call *c, hr_error *error)
+static hr_status augment_one(hr_op_call *c, bool moves, hr_error *error)
 {
-    walk w = walk_make(c);
+    walk w = walk_make(c, moves);
     hr_image *p = &w.image;
     size_t size = (size_t)p->h * (size_t)p->w * (size_t)p->c;
 
@@ -310,13 +346,77 @@ static hr_status augment_run(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status augment_infer(hr_op_call *c, hr_error *error)
+{
+    return infer(c, false, error);
+}
+
+static hr_status augment_run(hr_op_call *c, hr_error *error)
+{
+    return augment_one(c, false, error);
+}
+
+/* ---- what belongs to an image, with the same seed ---- */
+
+static hr_status augment_mask_infer(hr_op_call *c, hr_error *error)
+{
+    return infer(c, true, error);
+}
+
+static hr_status augment_mask_run(hr_op_call *c, hr_error *error)
+{
+    return augment_one(c, true, error);
+}
+
+const hr_op_def hr_op_torchvision_augment_mask = {
+    HR_OP("_torchvision.augment_mask"),
+    .doc = "Moves the pixels of masks as augment with the same seed does those of images.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .args = augment_arg_defs,
+    .args_size = sizeof(augment_args),
+    .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
+    .create = augment_create,
+    .destroy = augment_destroy,
+    .infer = augment_mask_infer,
+    .run = augment_mask_run,
+};
+
+static hr_status augment_boxes(const hr_op_call *c, hr_box_rows *rows, hr_error *error)
+{
+    hr_image image = {.h = hr__rows_height(rows), .w = hr__rows_width(rows), .c = 1, .call = c};
+    walk w = {.rng = &c->rng, .image = image, .moves = true};
+
+    w.image.rows = rows;
+    return run_step(&w, c->state, error);
+}
+
+static hr_status augment_boxes_run(hr_op_call *c, hr_error *error)
+{
+    return hr__rows_run(c, augment_boxes, error);
+}
+
+const hr_op_def hr_op_torchvision_augment_boxes = {
+    HR_OP("_torchvision.augment_boxes"),
+    .doc = "Moves boxes as augment with the same seed moves the pixels of images.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .args = augment_arg_defs,
+    .args_size = sizeof(augment_args),
+    .in = HR_INPUTS({.name = "boxes", .host = true}),
+    .create = augment_create,
+    .destroy = augment_destroy,
+    .infer = hr__rows_infer,
+    .run = augment_boxes_run,
+};
+
 const hr_op_def hr_op_torchvision_augment = {
     HR_OP("_torchvision.augment"),
     .doc = "Changes images as torchvision's random transforms do with Pillow.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
-    HR_ARGS(augment_args, HR_ARG(augment_args, program, JSON, HR_ARG_REQUIRED, NULL,
-                                 "The steps: see augment.c.")),
+    .args = augment_arg_defs,
+    .args_size = sizeof(augment_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .create = augment_create,
     .destroy = augment_destroy,

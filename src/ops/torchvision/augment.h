@@ -6,6 +6,7 @@
 
 #include "core/core.h"
 #include "headrace/operator.h"
+#include "ops/torchvision/rows.h"
 
 enum { HR_AUGMENT_PARAMS = 16 };
 
@@ -15,7 +16,8 @@ typedef struct hr_image {
     uint8_t *data, *spare;
     int64_t h, w;
     int32_t c;
-    hr_op_call *call;
+    const hr_op_call *call;
+    hr_box_rows *rows; /* boxes that move with an image, which then has no data; or NULL */
 } hr_image;
 
 /* What becomes of an image. Without data, only of its size. */
@@ -25,6 +27,7 @@ typedef struct hr_augment_op {
     const char *name;
     int32_t params;
     bool resizes; /* it may change the size: it is also called without data */
+    bool moves;   /* it moves pixels, and so masks and boxes */
     hr_augment_fn run;
 } hr_augment_op;
 

@@ -90,6 +90,19 @@ static hr_status solarize(hr_image *p, const double *param, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* What is added to levels below a threshold, which is the second number. */
+static hr_status solarize_add(hr_image *p, const double *param, hr_error *error)
+{
+    int32_t add = (int32_t)hr__between(param[0], 0.0, 255.0);
+    uint8_t table[256];
+
+    (void)error;
+    for (int32_t i = 0; i < 256; i++)
+        table[i] = (uint8_t)((double)i < param[1] ? HR_MIN(i + add, 255) : i);
+    apply_table(p, table);
+    return HR_STATUS_OK;
+}
+
 static void towards(hr_image *p, int32_t level, double factor)
 {
     uint8_t table[256];
@@ -245,16 +258,17 @@ static hr_status sharpness(hr_image *p, const double *param, hr_error *error)
 }
 
 const hr_augment_op hr__augment_colours[] = {
-    {"invert", 0, false, invert},
-    {"posterize", 1, false, posterize},
-    {"solarize", 1, false, solarize},
-    {"brightness", 1, false, brightness},
-    {"contrast", 1, false, contrast},
-    {"saturation", 1, false, saturation},
-    {"hue", 1, false, hue},
-    {"sharpness", 1, false, sharpness},
-    {"autocontrast", 0, false, autocontrast},
-    {"equalize", 0, false, equalize},
-    {"gray", 1, true, gray},
-    {NULL, 0, false, NULL},
+    {"invert", 0, false, false, invert},
+    {"posterize", 1, false, false, posterize},
+    {"solarize", 1, false, false, solarize},
+    {"solarize_add", 2, false, false, solarize_add},
+    {"brightness", 1, false, false, brightness},
+    {"contrast", 1, false, false, contrast},
+    {"saturation", 1, false, false, saturation},
+    {"hue", 1, false, false, hue},
+    {"sharpness", 1, false, false, sharpness},
+    {"autocontrast", 0, false, false, autocontrast},
+    {"equalize", 0, false, false, equalize},
+    {"gray", 1, true, false, gray},
+    {NULL, 0, false, false, NULL},
 };

@@ -180,6 +180,34 @@ static void fill(uint8_t *out, int64_t pixels, int32_t channels, const double *v
             *out++ = level[c];
 }
 
+/* A box becomes the one around its corners, which go where pixels come from. */
+static void warp_rows(hr_box_rows *rows, const warp *t, int64_t h, int64_t w)
+{
+    const double *m = t->m;
+    const double back[9] = {
+        m[4] - m[5] * m[7],        m[2] * m[7] - m[1],        m[1] * m[5] - m[2] * m[4],
+        m[5] * m[6] - m[3],        m[0] - m[2] * m[6],        m[2] * m[3] - m[0] * m[5],
+        m[3] * m[7] - m[4] * m[6], m[1] * m[6] - m[0] * m[7], m[0] * m[4] - m[1] * m[3]};
+
+    for (int64_t i = 1; i < rows->n; i++) {
+        float *box = rows->v + i * HR_ROW, low[2] = {0, 0}, high[2] = {0, 0};
+        for (int32_t k = 0; k < 4; k++) {
+            double x = (double)box[k % 2 * 2], y = (double)box[k / 2 * 2 + 1];
+            double z = back[6] * x + back[7] * y + back[8];
+            const float to[2] = {(float)((back[0] * x + back[1] * y + back[2]) / z),
+                                 (float)((back[3] * x + back[4] * y + back[5]) / z)};
+            for (int32_t axis = 0; axis < 2; axis++) {
+                low[axis] = k == 0 ? to[axis] : HR_MIN(low[axis], to[axis]);
+                high[axis] = k == 0 ? to[axis] : HR_MAX(high[axis], to[axis]);
+            }
+        }
+        memcpy(box, low, sizeof(low));
+        memcpy(box + 2, high, sizeof(high));
+    }
+    hr__rows_resize(rows, h, w);
+    hr__rows_clamp(rows);
+}
+
 /* The image becomes one of h x w pixels. */
 static hr_status warp_run(hr_image *p, const warp *t, int64_t h, int64_t w, hr_error *error)
 {
@@ -188,6 +216,8 @@ static hr_status warp_run(hr_image *p, const warp *t, int64_t h, int64_t w, hr_e
     bool affine = t->m[6] == 0.0 && t->m[7] == 0.0;
 
     HR_TRY(hr__image_resize(p, h, w, p->c, error));
+    if (p->rows)
+        warp_rows(p->rows, t, h, w);
     if (!p->data)
         return HR_STATUS_OK;
     fill(p->spare, h * w, p->c, t->fill);
@@ -233,6 +263,19 @@ static hr_status affine(hr_image *p, const double *a, hr_error *error)
     t.m[4] = c / scale;
     t.m[2] = t.m[0] * -x + t.m[1] * -y + cx;
     t.m[5] = t.m[3] * -x + t.m[4] * -y + cy;
+    return warp_run(p, &t, p->h, p->w, error);
+}
+
+/* filter, the six numbers of the matrix from new to old positions, of which the third and the sixth
+ * are parts of the width and the height; fill */
+static hr_status matrix(hr_image *p, const double *a, hr_error *error)
+{
+    warp t = {.filter = filter_of(a[0]), .fill = a + 7};
+
+    for (int32_t i = 0; i < 6; i++)
+        t.m[i] = a[1 + i];
+    t.m[2] *= (double)p->w;
+    t.m[5] *= (double)p->h;
     return warp_run(p, &t, p->h, p->w, error);
 }
 
@@ -282,9 +325,9 @@ static hr_status rotate(hr_image *p, const double *a, hr_error *error)
     double cx = given ? a[4] : w / 2.0, cy = given ? a[5] : h / 2.0;
     bool quarter = angle == 90.0 || angle == 270.0;
 
-    if ((!given && angle == 0.0) || p->h == 0 || p->w == 0)
+    if ((!given && angle == 0.0 && !p->rows) || p->h == 0 || p->w == 0)
         return HR_STATUS_OK;
-    if (!given && (angle == 180.0 || (quarter && (grows || p->w == p->h)))) {
+    if (!given && !p->rows && (angle == 180.0 || (quarter && (grows || p->w == p->h)))) {
         quarter_turns(p, (int32_t)(angle / 90.0));
         return HR_STATUS_OK;
     }
@@ -359,8 +402,7 @@ static hr_status perspective(hr_image *p, const double *a, hr_error *error)
 }
 
 const hr_augment_op hr__augment_warps[] = {
-    {"affine", 14, false, affine},
-    {"rotate", 9, true, rotate},
-    {"perspective", 13, false, perspective},
-    {NULL, 0, false, NULL},
+    {"affine", 14, false, true, affine}, {"matrix", 10, false, true, matrix},
+    {"rotate", 9, true, true, rotate},   {"perspective", 13, false, true, perspective},
+    {NULL, 0, false, false, NULL},
 };

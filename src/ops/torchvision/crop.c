@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _torchvision.crop: CenterCrop, RandomCrop and Pad of torchvision. */
+/* _torchvision.crop and crop_boxes: CenterCrop, RandomCrop and Pad of torchvision. With the same
+ * seed, boxes get the window of their image. */
 #include "image/program.h"
 #include "ops/image/pixels.h"
+#include "ops/torchvision/rows.h"
 
 typedef struct tv_crop_args {
     hr_ints size, padding;
@@ -63,6 +65,41 @@ static hr_status tv_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *err
     hr_window window = {y.start, x.start, y.size, x.size};
     return hr_program_crop(p, window, inside ? NULL : a->fill.v, a->fill.n, error);
 }
+
+/* torchvision pads, which cuts boxes at the new edges, and then takes the window. */
+static hr_status crop_boxes(const hr_op_call *c, hr_box_rows *rows, hr_error *error)
+{
+    const tv_crop_args *a = c->args;
+    int64_t h = hr__rows_height(rows), w = hr__rows_width(rows);
+    bool whole = a->size.n == 0, padded = whole;
+    span y = {0, 0}, x = {0, 0};
+
+    HR_TRY(span_make(c, h, 0, &y, error));
+    HR_TRY(span_make(c, w, 1, &x, error));
+    for (int32_t k = 0; k < 4; k++)
+        padded = padded || a->padding.v[k] != 0;
+    if (a->random && !padded && y.size == h && x.size == w)
+        return HR_STATUS_OK;
+    hr__rows_window(rows, y.start, x.start, y.size, x.size);
+    return HR_STATUS_OK;
+}
+
+static hr_status crop_boxes_run(hr_op_call *c, hr_error *error)
+{
+    return hr__rows_run(c, crop_boxes, error);
+}
+
+const hr_op_def hr_op_torchvision_crop_boxes = {
+    HR_OP("_torchvision.crop_boxes"),
+    .doc = "Moves boxes into the window that crop with the same seed takes.",
+    .devices = "cpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = tv_crop_arg_defs,
+    .args_size = sizeof(tv_crop_args),
+    .in = HR_INPUTS({.name = "boxes", .host = true}),
+    .infer = hr__rows_infer,
+    .run = crop_boxes_run,
+};
 
 const hr_op_def hr_op_torchvision_crop = {
     HR_OP("_torchvision.crop"),

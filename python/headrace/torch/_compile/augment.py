@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import types
-from headrace.torch._compile.geometry import FILTERS, fill_of, interpolation_name
-from headrace.torch._compile.state import State, Unsupported, call
-from headrace.torch._compile.table import RULES, changed, owned, sequence, text
+from headrace.torch._compile.geometry import FILTERS, fill_of, interpolation_name, mask_fill
+from headrace.torch._compile.state import State, Unsupported
+from headrace.torch._compile.table import RULES, changed, name_of, owned, sequence, text, with_others
 
 Step = list[Any]
 Build = Callable[[Any, State], Step]
@@ -34,7 +35,11 @@ def step(*names: str) -> Callable[[Build], Build]:
 
 def run(transform: Any, state: State) -> None:
     """The rule of all transforms that are steps."""
-    state.image = call("augment", state.on_cpu(), program=step_of(transform, state))
+    state.on_cpu()
+    mask = {}
+    if state.has("mask"):
+        mask["program"] = step_of(transform, dataclasses.replace(state, mask=True))
+    state.move("augment", mask, program=step_of(transform, state))
 
 
 def step_of(transform: Any, state: State) -> Step:
@@ -48,10 +53,11 @@ def step_of(transform: Any, state: State) -> Step:
     parts = sequence(transform)
     if parts is not None:
         return every(step_of(part, state) for part in parts)
-    kind = type(transform)
-    if not owned(kind) or changed(transform) or kind.__name__ not in STEPS:
+    kind, name = type(transform), name_of(type(transform))
+    if not owned(kind) or changed(transform) or name not in STEPS:
         raise Unsupported(f"{text(transform)} is not done by the operator for colours and warps")
-    return STEPS[kind.__name__](transform, state)
+    with_others(name, state)
+    return STEPS[name](transform, state)
 
 
 def every(steps: Iterable[Step], p: float = 1.0) -> Step:
@@ -92,7 +98,9 @@ def look_of(transform: Any, state: State) -> Step:
     name = interpolation_name(transform.interpolation)
     if name not in FILTERS:
         raise Unsupported(f"{name} interpolation; nearest, bilinear and bicubic are compiled")
-    fill = [v / state.scale for v in fill_of(transform)]
+    if state.mask:
+        return [0, *mask_fill(transform) * 3]
+    fill = [v / state.scale for v in fill_of(transform, state)]
     return [list(FILTERS).index(name), *(fill * 3 if len(fill) == 1 else fill)]
 
 
@@ -152,6 +160,8 @@ def color_jitter(t: Any, state: State) -> Step:
 
 @step("RandomRotation")
 def random_rotation(t: Any, state: State) -> Step:
+    if t.expand and state.has("boxes"):
+        raise Unsupported("`expand` with boxes")
     center = None if t.expand else t.center
     return rotate(look_of(t, state), span(t.degrees), t.expand, center)
 

@@ -55,6 +55,8 @@ def choose(state: State, branches: list[list[Any]], weights: list[float], transf
         augment.run(transform, state)
     except Unsupported:
         state.assign(before)
+        if state.others:
+            raise
         branch(state, branches, weights)
 
 

@@ -16,14 +16,14 @@ from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
 from headrace.plugin.pytorch._ranks import warn_of_whole
 from headrace.torch._arguments import data_loader_arguments, pipeline_arguments, shard_of
-from headrace.torch._compile import augment, choices, convert, datasets, geometry, regions, table
+from headrace.torch._compile import augment, boxes, choices, convert, datasets, geometry, regions, table, timm
 from headrace.torch._compile.own_code import DatasetLoader, Items
 from headrace.torch._compile.report import Report, Step
 from headrace.torch._compile.state import State
 from headrace.torch.loader import Loader
 
 # Their rules are in the table now that they are imported.
-FAMILIES = (augment, choices, convert, geometry, regions)
+FAMILIES = (augment, boxes, choices, convert, geometry, regions, timm)
 READER = "Reader"
 
 

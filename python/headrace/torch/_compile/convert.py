@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 from headrace import types
+from headrace.torch._compile import geometry
+from headrace.torch._compile.companions import Companion
+from headrace.torch._compile.geometry import image_value, of_kind
 from headrace.torch._compile.state import State, Unsupported
 from headrace.torch._compile.table import rule
 
@@ -16,9 +21,25 @@ FLOATS = {
 }
 
 
-@rule("Identity", "ToPureTensor")
+# Types of masks.
+MASKS = {
+    "torch.uint8": types.UINT8,
+    "torch.bool": types.BOOL,
+    "torch.int32": types.INT32,
+    "torch.int64": types.INT64,
+    "torch.float32": types.FLOAT,
+}
+
+
+@rule("Identity")
 def identity(transform: Any, state: State) -> None:
     """Nothing to do."""
+
+
+@rule("ToPureTensor")
+def to_pure_tensor(transform: Any, state: State) -> None:
+    state.others = tuple(dataclasses.replace(other, pure=True) for other in state.others)
+    state.pure = True
 
 
 @rule("RGB")
@@ -47,10 +68,23 @@ def convert_image_dtype(transform: Any, state: State) -> None:
 
 @rule("ToDtype")
 def to_dtype(transform: Any, state: State) -> None:
-    dtype = transform.dtype
-    if isinstance(dtype, dict):
-        raise Unsupported("`dtype` differs between kinds of data")
-    to_dtype_of(dtype, transform.scale, state)
+    dtype = image_value(transform.dtype, state, "dtype")
+    if isinstance(transform.dtype, dict):
+        state.others = tuple(other_to_dtype(other, transform.dtype) for other in state.others)
+    if dtype is not None or not isinstance(transform.dtype, dict):
+        to_dtype_of(dtype, transform.scale, state)
+
+
+def other_to_dtype(other: Companion, dtypes: dict[Any, Any]) -> Companion:
+    if other.what == "labels":
+        return other
+    name = "Mask" if other.what == "mask" else "BoundingBoxes"
+    dtype = of_kind(dtypes, "torchvision.tv_tensors", name, "dtype")
+    if dtype is None or (other.what == "boxes" and str(dtype) == "torch.float32"):
+        return other
+    if other.what != "mask" or str(dtype) not in MASKS:
+        raise Unsupported(f"{name} of type {dtype}")
+    return dataclasses.replace(other, dtype=MASKS[str(dtype)])
 
 
 def to_dtype_of(dtype: Any, scale: bool, state: State) -> None:
@@ -86,3 +120,13 @@ def normalize(transform: Any, state: State) -> None:
             "`mean` and `std` have neither one number nor one per channel, or `std` is 0"
         )
     state.mean, state.std = mean, std
+
+
+@rule("ImageClassification")
+def classification_preset(preset: Any, state: State) -> None:
+    """The transforms of the weights of a classification model."""
+    geometry.resized(state, [int(v) for v in preset.resize_size], None, preset)
+    geometry.center_crop(SimpleNamespace(size=preset.crop_size), state)
+    state.tensor = True
+    to_float(state, types.FLOAT, True)
+    normalize(preset, state)

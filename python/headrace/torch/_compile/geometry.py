@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from headrace import fn, math, types
-from headrace.torch._compile import convert
 from headrace.torch._compile.state import State, Unsupported, call
 from headrace.torch._compile.table import rule
 
@@ -34,15 +32,51 @@ def pair(size: Any) -> list[int]:
     return [int(v) for v in (values * 2 if len(values) == 1 else values)]
 
 
-def fill_of(transform: Any) -> list[float]:
+def of_kind(values: Any, module: str, name: str, argument: str) -> Any:
+    """What is given for a kind of data, if there are several: in a dictionary by their classes.
+
+    Raises:
+        Unsupported: there is nothing for this kind.
+    """
+    if not isinstance(values, dict):
+        return values
+    for kind, value in values.items():
+        if isinstance(kind, type) and kind.__name__ == name:
+            if f"{kind.__module__}.".startswith(f"{module}."):
+                return value
+    if "others" not in values:
+        raise Unsupported(f"`{argument}` has nothing for {name}")
+    return values["others"]
+
+
+def image_value(values: Any, state: State, argument: str) -> Any:
+    """What an argument with values per kind of data has for the image."""
+    if isinstance(values, dict) and not state.others:
+        raise Unsupported(f"`{argument}` differs between kinds of data")
+    return of_kind(values, "torchvision.tv_tensors" if state.tensor else "PIL", "Image", argument)
+
+
+def mask_fill(transform: Any) -> list[float]:
+    """The fill of masks."""
+    fill = of_kind(getattr(transform, "fill", 0), "torchvision.tv_tensors", "Mask", "fill")
+    fill = 0 if fill is None else fill
+    if not isinstance(fill, numbers.Real) or fill != int(fill) or not 0 <= fill <= 255:
+        raise Unsupported(f"`fill` of masks is {fill!r}")
+    return [float(fill)]
+
+
+def mask_value(transform: Any, state: State) -> dict[str, Any]:
+    """The fill that an operator gets for masks."""
+    return {"fill": mask_fill(transform)} if state.has("mask") else {}
+
+
+def fill_of(transform: Any, state: State) -> list[float]:
     """The fill per channel, or one.
 
     Raises:
         Unsupported: it is not a number or a list of numbers.
     """
-    fill = getattr(transform, "fill", 0)
-    if isinstance(fill, dict):
-        raise Unsupported("`fill` differs between kinds of data")
+    fill = image_value(getattr(transform, "fill", 0), state, "fill")
     values = [0] if fill is None else list(fill) if isinstance(fill, Sequence) else [fill]
     if not all(isinstance(v, numbers.Real) for v in values) or len(values) not in (1, 3):
         raise Unsupported(f"`fill` is {fill!r}")
@@ -51,7 +85,7 @@ def fill_of(transform: Any) -> list[float]:
 
 def fill_for(transform: Any, state: State) -> list[float]:
     """The fill as a value of the node."""
-    fill = fill_of(transform)
+    fill = fill_of(transform, state)
     if state.mean is not None or state.flushed:
         if any(fill):
             raise Unsupported("`fill` is not 0 after Normalize")
@@ -61,15 +95,19 @@ def fill_for(transform: Any, state: State) -> list[float]:
 
 def resized(state: State, size: list[int] | None, limit: int | None, transform: Any) -> None:
     """Resizes to height and width, or the shorter side to one number."""
-    name = interpolation_name(transform.interpolation)
-    if name == "nearest-exact":
-        name = "nearest"
-    if name not in FILTERS:
+    several = transform.interpolation
+    names = [interpolation_name(one) for one in (several if type(several) is tuple else [several])]
+    name = "bicubic" if "bicubic" in names else names[0].removesuffix("-exact")
+    if not {*names, name} <= {*FILTERS, "nearest-exact"}:
         raise Unsupported(f"{name} interpolation; nearest, bilinear and bicubic are compiled")
     # Pillow always widens its filters.
     antialias = not state.tensor or getattr(transform, "antialias", True) is not False
     image = state.bytes()
     args: dict[str, Any] = {"interp_type": FILTERS[name], "antialias": antialias}
+    if len(names) > 1:  # one of them is drawn
+        values = [float(FILTERS[one].value) for one in names]
+        drawn = fn.random.uniform(values=values, dtype=types.INT32)
+        args["interp_type"] = fn.reinterpret(drawn, dtype=types.INTERP_TYPE)
     whole = {} if size is None else {"size": size}
     limits = {} if limit is None else {"max_size": limit}
     if name == "bicubic":
@@ -82,6 +120,7 @@ def resized(state: State, size: list[int] | None, limit: int | None, transform: 
             whole = {"size": fn.cast(shape * size[0] // shortest(shape), dtype=types.INT32)}
         image = call("resize", image, first_pass=True, **whole, **args)
     state.image = call("resize", image, **whole, **limits, **args)
+    state.follow("resize", **({} if size is None else {"size": size}), **limits)
 
 
 def call_shape(image: Any) -> Any:
@@ -104,23 +143,23 @@ def resize(transform: Any, state: State) -> None:
 def center_crop(transform: Any, state: State) -> None:
     if state.mean is not None or state.flushed:
         state.flush()
-    state.image = call("crop", state.image, size=pair(transform.size))
+    state.move("crop", size=pair(transform.size))
 
 
 @rule("Pad")
 def pad(transform: Any, state: State) -> None:
     constant_padding(transform)
-    fill = fill_for(transform, state)
-    state.image = call("crop", state.image, padding=padding_of(transform.padding), fill=fill)
+    fill, mask = fill_for(transform, state), mask_value(transform, state)
+    state.move("crop", mask, padding=padding_of(transform.padding), fill=fill)
 
 
 @rule("RandomCrop")
 def random_crop(transform: Any, state: State) -> None:
     constant_padding(transform)
     fill = fill_for(transform, state)
-    state.image = call(
+    state.move(
         "crop",
-        state.image,
+        mask_value(transform, state),
         size=pair(transform.size),
         padding=padding_of(transform.padding),
         pad_if_needed=bool(transform.pad_if_needed),
@@ -147,27 +186,17 @@ def padding_of(padding: Any) -> list[int]:
 def random_resized_crop(transform: Any, state: State) -> None:
     scale, ratio = list(transform.scale), list(transform.ratio)
     state.bytes()
-    state.image = call("area_crop", state.image, scale=scale, ratio=ratio)
+    state.move("area_crop", scale=scale, ratio=ratio)
     resized(state, pair(transform.size), None, transform)
 
 
 @rule("RandomHorizontalFlip")
 def random_horizontal_flip(transform: Any, state: State) -> None:
     coin = fn.random.coin_flip(probability=float(transform.p))
-    state.image = fn.flip(state.image, horizontal=coin, vertical=0)
+    state.flip(horizontal=coin)
 
 
 @rule("RandomVerticalFlip")
 def random_vertical_flip(transform: Any, state: State) -> None:
     coin = fn.random.coin_flip(probability=float(transform.p))
-    state.image = fn.flip(state.image, horizontal=0, vertical=coin)
-
-
-@rule("ImageClassification")
-def classification_preset(preset: Any, state: State) -> None:
-    """The transforms of the weights of a classification model."""
-    resized(state, [int(v) for v in preset.resize_size], None, preset)
-    center_crop(SimpleNamespace(size=preset.crop_size), state)
-    state.tensor = True
-    convert.to_float(state, types.FLOAT, True)
-    convert.normalize(preset, state)
+    state.flip(vertical=coin)

@@ -7,19 +7,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from headrace import _graph, fn, types
-from headrace._graph import schema
+from headrace import fn, types
 from headrace.data_node import DataNode
+from headrace.torch._compile.companions import Companion, call
+
+_SEEDS = 2**62 - 1
+_APART = 0x2545F4914F6CDD1D  # between the seeds of operators
 
 
 class Unsupported(Exception):
     """A transform cannot be compiled; the text is the reason."""
-
-
-def call(name: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Calls a hidden operator of the family `_torchvision`."""
-    op = schema.operators()[f"_torchvision.{name}"]
-    return _graph.call(op, op.class_name, inputs, kwargs)
 
 
 @dataclasses.dataclass
@@ -37,6 +34,10 @@ class State:
         mode: of the PIL image that Python returned, if this is neither "RGB" nor "L". The node then
             has its bands, which only Python can work on.
         needs_cpu: a rule used an operator that runs on the CPU only.
+        others: what moves with the image.
+        seed: that of the operator which moved them last.
+        pure: it is a tensor that has ceased to be an image for torchvision.
+        mask: the rules are asked for what masks get.
     """
 
     image: DataNode
@@ -49,6 +50,31 @@ class State:
     channels: int = 3
     mode: str | None = None
     needs_cpu: bool = False
+    others: tuple[Companion, ...] = ()
+    seed: int = 0
+    pure: bool = False
+    mask: bool = False
+
+    def has(self, what: str) -> bool:
+        """Whether companions of a kind move with the image."""
+        return any(other.what == what for other in self.others)
+
+    def move(self, name: str, mask: dict[str, Any] | None = None, **arguments: Any) -> None:
+        """Calls a random operator of the family `_torchvision` that moves pixels. `mask`: the arguments that
+        masks have instead."""
+        if self.others:
+            self.seed = (self.seed + _APART) & _SEEDS
+            arguments["seed"] = self.seed
+        self.image = call(name, self.image, **arguments)
+        self.follow(name, mask, **arguments)
+
+    def follow(self, name: str, mask: dict[str, Any] | None = None, **arguments: Any) -> None:
+        """Moves what belongs to the image, but not the image."""
+        self.others = tuple(other.moved(name, arguments, mask or {}) for other in self.others)
+
+    def flip(self, horizontal: Any = 0, vertical: Any = 0) -> None:
+        self.image = fn.flip(self.image, horizontal=horizontal, vertical=vertical)
+        self.others = tuple(other.flipped(horizontal, vertical) for other in self.others)
 
     def bytes(self) -> DataNode:
         """The node, for a transform that works on bytes.

@@ -17,8 +17,19 @@ from headrace.torch._compile.state import State, Unsupported
 
 Rule = Callable[[Any, State], None]
 RULES: dict[str, Rule] = {}
-# Modules whose classes have the rules' names.
-OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules")
+# Names of rules that move masks and boxes with the image, or leave them as torchvision does.
+JOINT = set(
+    """
+    CenterCrop ClampBoundingBoxes ColorJitter ConvertBoundingBoxFormat ConvertImageDtype GaussianBlur
+    Grayscale Identity Normalize Pad RGB RandomAdjustSharpness RandomAffine RandomApply
+    RandomAutocontrast RandomChoice RandomCrop RandomEqualize RandomGrayscale RandomHorizontalFlip
+    RandomInvert RandomOrder RandomPerspective RandomPosterize RandomResizedCrop RandomRotation
+    RandomSolarize RandomVerticalFlip Resize SanitizeBoundingBoxes ToDtype ToImage ToPureTensor
+    """.split()
+)
+# Modules whose classes have the rules' names; those of the second have a prefix in the table.
+TIMM = ("timm.data.transforms", "timm.data.auto_augment", "timm.data.random_erasing")
+OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules", *TIMM)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -43,9 +54,28 @@ def find(transform: Any) -> Rule:
         raise Unsupported("it is not a transform of torchvision")
     if changed(transform):
         raise Unsupported("it has hooks, or methods of its own")
-    if kind.__name__ not in RULES:
+    if name_of(kind) not in RULES:
         raise Unsupported("no operator does the same")
-    return RULES[kind.__name__]
+    return RULES[name_of(kind)]
+
+
+def name_of(kind: type) -> str:
+    """The name of a class in the table."""
+    return f"timm.{kind.__name__}" if kind.__module__ in TIMM else kind.__name__
+
+
+def with_others(name: str, state: State) -> None:
+    """Checks whether the transforms of a name can be compiled for this state.
+
+    Raises:
+        Unsupported: masks or boxes move with the image, and the rule knows nothing of them.
+    """
+    if not state.others:
+        return
+    if name not in JOINT:
+        raise Unsupported("it is compiled for images alone, not for masks and boxes")
+    if state.pure:
+        raise Unsupported("it comes after ToPureTensor")
 
 
 def owned(kind: type) -> bool:
@@ -84,12 +114,17 @@ def apply(transform: Any, state: State, steps: list[Step]) -> None:
     try:
         if state.mode is not None:
             raise Unsupported(f"the PIL image has the mode {state.mode} here")
-        find(transform)(transform, state)
+        found = find(transform)
+        with_others(name_of(type(transform)), state)
+        found(transform, state)
         steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
         return
     except Unsupported as error:
         reason = str(error)
         state.assign(before)
+    if state.others:  # it runs elsewhere
+        steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
+        return
     python.apply(transform, state)
     steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
 

@@ -20,7 +20,7 @@ import torch
 
 from headrace.torch._loading.opened import opening
 
-Call = Callable[[Any], Any]
+Call = Callable[..., Any]
 
 _kinds: dict[type, type] = {}
 _thread = threading.local()  # .calls: by the ids of the transforms
@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=_forked)
 
 @contextlib.contextmanager
 def capturing(calls: list[tuple[Any, Call]], decodes: bool) -> Iterator[None]:
-    """Within it, these functions are called instead of the transforms, if there is one argument.
+    """Within it, these functions are called instead of the transforms, but for calls with keywords.
 
     Args:
         decodes: images that Pillow opens are not decoded before their pixels are used.
@@ -82,10 +82,10 @@ def _subclass(kind: Any) -> type:
     def called(transform: Any, *args: Any, **kwargs: Any) -> Any:
         calls = getattr(_thread, "calls", {})
         call = calls.get(id(transform))
-        if call is None or len(args) != 1 or kwargs:
+        if call is None or not args or kwargs:
             return kind.__call__(transform, *args, **kwargs)
         with suspended():  # transforms within this one are its own business
-            return call(args[0])
+            return call(*args)
 
     if kind not in _kinds:
         members = {"__call__": called, "__module__": kind.__module__}

@@ -23,10 +23,12 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 from headrace.torch._compile.compile import flat
 from headrace.torch._compile.report import Step
 from headrace.torch._compile.table import text
-from headrace.torch._loading.captured import Call, capturing, random_states, set_random_states
-from headrace.torch._loading.engine import ENCODED, RGB, Job, Kind, analyse, array_of, kind_of
+from headrace.torch._loading import captured
+from headrace.torch._loading.captured import capturing, random_states, set_random_states
+from headrace.torch._loading.engine import Job, analyse
 from headrace.torch._loading.found import SEEDS, Found
-from headrace.torch._loading.items import Pending, pending, replaced
+from headrace.torch._loading.items import Pending, aligned, pending, replaced
+from headrace.torch._loading.joint import ENCODED, RGB, AnyKind, Call, kinds_of, ran, with_image
 
 _PATIENCE = 60.0  # seconds for the first sample
 _MOST = 12  # transforms that are tried
@@ -54,7 +56,7 @@ class Capture:
         transform: Any,
         first: list[Any],
         rest: list[Any],
-        jobs: dict[Kind, int],
+        jobs: dict[AnyKind, int],
         most: float,
     ) -> None:
         self.source, self.transform, self.first, self.rest = source, transform, first, rest
@@ -63,20 +65,25 @@ class Capture:
     @property
     def decodes(self) -> bool:
         """Whether a pipeline takes files."""
-        return ENCODED in self.jobs
+        return any(ENCODED in kinds_of(kind) for kind in self.jobs)
 
-    def called(self, image: Any) -> Pending:
-        for part in self.first:
-            image = part(image)
-        kind = kind_of(image)
-        job = None if kind is None else self.jobs.get(kind)
-        if job is not None:
-            array = array_of(image)
-            if array.nbytes <= self.most:
-                return Pending(job, array, None, self.source)
-        for part in self.rest:
-            image = part(image)
-        return Pending(0, None, image, self.source)
+    def called(self, args: tuple[Any, ...]) -> tuple[Any, list[Pending]]:
+        """What stands for the result, and for the images, masks and boxes in it."""
+        several = len(args) > 1
+        value = ran(self.first, args if several else args[0], several)
+        call, made = Call(value, self.rest), []
+        job = None if call.kind is None else self.jobs.get(call.kind)
+        arrays = None if job is None else call.arrays()
+        whole = arrays is not None and sum(array.nbytes for array in arrays) <= self.most
+        result = None if whole else ran(self.rest, value, several)
+
+        def make(slot: int, leaf: Any) -> Pending:
+            array = arrays[slot] if whole and arrays else None
+            given = (job if whole else 0, array, None if whole else leaf)
+            made.append(Pending(*given, self.source, slot, call))  # type: ignore[arg-type]
+            return made[-1]
+
+        return call.replaced(make, result), made
 
 
 class Detached(Dataset[Any]):
@@ -86,10 +93,11 @@ class Detached(Dataset[Any]):
     so is everything after many of them.
 
     Args:
-        sources: the numbers of the transforms that made the images of the first sample, in order.
+        sources: the numbers of the transforms that made the images of the first sample, in order, and
+            of the slots.
     """
 
-    def __init__(self, dataset: Any, captures: list[Capture], sources: list[int]) -> None:
+    def __init__(self, dataset: Any, captures: list[Capture], sources: list[Source]) -> None:
         self.dataset, self._captures, self._sources = dataset, captures, sources
         self._failures = 0
 
@@ -123,30 +131,38 @@ class Detached(Dataset[Any]):
         """These samples, waiting for their images; None: they are not like the first one."""
         if self._failures > _FAILURES:
             return None
-        calls = 0
+        made: list[Pending] = []
 
-        def call(capture: Capture, image: Any) -> Pending:
-            nonlocal calls
-            calls += 1
-            return capture.called(image)
+        def call(capture: Capture, args: tuple[Any, ...]) -> Any:
+            result, images = capture.called(args)
+            made.extend(images)
+            return result
 
         with contextlib.suppress(Exception), _captured(self._captures, call):
             samples = make()
             found = [pending(sample) for sample in samples]
             every = {id(image) for images in found for image in images}
-            if calls == len(every) == len(self._sources) * len(found) and all(
-                [image.source for image in images] == self._sources for images in found
+            if len(made) == len(every) == len(self._sources) * len(found) and all(
+                sources_of(images) == self._sources and aligned(images) for images in found
             ):
                 return samples
         return None
+
+
+Source = tuple[int, int]
+
+
+def sources_of(images: list[Pending]) -> list[Source]:
+    """The transforms and slots that images come from."""
+    return [(image.source, image.slot) for image in images]
 
 
 @contextlib.contextmanager
 def _captured(captures: list[Capture], call: Callable[[Capture, Any], Any]) -> Iterator[None]:
     """Within it, `call` is called instead of the transforms."""
 
-    def bound(capture: Capture) -> Call:
-        return lambda image: call(capture, image)
+    def bound(capture: Capture) -> captured.Call:
+        return lambda *args: call(capture, args)
 
     calls = [(capture.transform, bound(capture)) for capture in captures]
     with capturing(calls, any(capture.decodes for capture in captures)):
@@ -196,7 +212,7 @@ def detach(
         captures, jobs, steps = _captures(found.transforms, tried, some)
         taken = [capture.transform for capture in captures]
         (whole,) = _tried(Trial(dataset, taken, together=True), workers)
-        sources = [captures[number].source for number in whole.sources]
+        sources = [(captures[number].source, slot) for number, slot in whole.sources]
     except Attached:
         raise
     except Exception as error:
@@ -208,15 +224,16 @@ class Seen(NamedTuple):
     """What a trial found.
 
     Attributes:
-        kinds: of the image before each part of the transform; None: it has none.
+        kinds: of what each part of the transform gets; None: nothing that a pipeline takes.
         size: the bytes of the result.
-        sources: the numbers of the transforms that made the images of the sample, in order.
+        sources: the numbers of the transforms that made the images of the sample, in order, and of the
+            slots.
         reason: why the transform cannot be taken out; empty if it can. None: it was not called.
     """
 
-    kinds: list[Kind | None]
+    kinds: list[AnyKind | None]
     size: int
-    sources: list[int]
+    sources: list[Source]
     reason: str | None
 
 
@@ -228,7 +245,7 @@ def _captures(
     jobs: list[Job] = []
     all_steps: list[Step] = []
     reasons: list[str] = []
-    files = any(kind == ENCODED for seen in tried for kind in seen.kinds)
+    files = any(kind and ENCODED in kinds_of(kind) for seen in tried for kind in seen.kinds)
     for source, (transform, seen) in enumerate(zip(transforms, tried)):
         if seen.reason is None:
             continue
@@ -239,7 +256,9 @@ def _captures(
             reasons.append(str(reason))
             all_steps += [Step(text(part), False, str(reason)) for part in parts]
             continue
-        kinds = [ENCODED, RGB] if files and kind in (ENCODED, RGB) else [kind]
+        kinds = [kind]
+        if files and kinds_of(kind)[0] in (ENCODED, RGB):
+            kinds = [with_image(kind, ENCODED), with_image(kind, RGB)]
         numbers = {one: len(jobs) + i for i, one in enumerate(kinds)}
         jobs += [Job(one, parts[first:]) for one in kinds]
         # Workers send at most twice the bytes that they would send to a DataLoader of PyTorch.
@@ -251,7 +270,7 @@ def _captures(
     return captures, tuple(jobs), tuple(all_steps)
 
 
-def _split(parts: list[Any], seen: Seen) -> tuple[int, Kind, list[Step]]:
+def _split(parts: list[Any], seen: Seen) -> tuple[int, AnyKind, list[Step]]:
     """How many of the first transforms Python runs, and what kind of image the others get."""
     if seen.reason:
         raise Attached(seen.reason)
@@ -324,21 +343,38 @@ class Trial(Dataset[Any]):
         return seen
 
     def _try(self, index: Any, numbers: list[int], plain: Any) -> Seen:
-        kinds: list[list[Kind | None]] = []
-        before: list[tuple[Any, Kind | None]] = []  # images, which are decoded by now
+        kinds: list[list[AnyKind | None]] = []
+        before: list[Any] = []  # images that were files, and are decoded by now
+        sizes: list[int] = []
+        images: list[Pending] = []
 
-        def call(number: int, image: Any) -> Pending:
-            known = [kind for one, kind in before if one is image]
-            before.append((image, known[0] if known else kind_of(image)))
+        def called(number: int, args: tuple[Any, ...]) -> Any:
+            several, parts = len(args) > 1, flat(self._transforms[number])
+            value = args if several else args[0]
             kinds.append([])
-            for part in flat(self._transforms[number]):
-                kinds[-1].append(kind_of(image))
-                image = part(image)
-            kinds[-1][0] = before[-1][1]
-            return Pending(0, None, image, number)
+            call = Call(value, parts)
+            for i, part in enumerate(parts):
+                now = Call(value, parts[i:])
+                call = now if now.kind else call
+                if any(now.image is one for one in before) and now.kind and not i:
+                    now.kind = with_image(now.kind, ENCODED)
+                if now.kind and ENCODED in kinds_of(now.kind):
+                    before.append(now.image)
+                kinds[-1].append(now.kind)
+                value = part(*value) if several else part(value)
+            made: list[Pending] = []
 
-        def bound(number: int) -> Call:
-            return lambda image: call(number, image)
+            def make(slot: int, leaf: Any) -> Pending:
+                made.append(Pending(0, None, leaf, number, slot, call))
+                return made[-1]
+
+            result = call.replaced(make, value)
+            sizes.append(sum(one.made.nbytes for one in made))
+            images.extend(made)
+            return result
+
+        def bound(number: int) -> captured.Call:
+            return lambda *args: called(number, args)
 
         calls = [(self._transforms[number], bound(number)) for number in numbers]
         set_random_states(self._states)
@@ -350,14 +386,15 @@ class Trial(Dataset[Any]):
         if not kinds:
             return Seen([], 0, [], None)
         found = pending(sample)
-        if len({id(image) for image in found}) != len(kinds) or len(found) != len(kinds):
+        if len({id(image) for image in found}) != len(images) or len(found) != len(images):
             return Seen([], 0, [], "its code does not return what the transform makes")
         if not self._alike(index, sample, plain):
             return Seen([], 0, [], "its code goes on with the image after the transform")
         if not self._together and any(one != kinds[0] for one in kinds):
             return Seen([], 0, [], "the transform gets images of several kinds")
-        size = max(image.made.nbytes for image in found)
-        return Seen(kinds[0], size, [image.source for image in found], "")
+        if not aligned(found):
+            return Seen([], 0, [], "its code mixes what several calls of the transform return")
+        return Seen(kinds[0], max(sizes), sources_of(found), "")
 
     def _alike(self, index: Any, sample: Any, plain: Any) -> bool:
         """Whether a sample is the plain one; or like it, if this one is never the same."""

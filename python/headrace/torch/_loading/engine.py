@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import io
+import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.utils.dlpack import from_dlpack
@@ -17,82 +17,77 @@ from headrace._pipeline.iterated import Iterated
 from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
 from headrace.plugin.pytorch._tensors import dense
+from headrace.torch._compile.companions import Companion, call
 from headrace.torch._compile.compile import flat, transformed
+from headrace.torch._compile.convert import MASKS
 from headrace.torch._compile.report import Step
 from headrace.torch._compile.state import State
 from headrace.torch._loading.items import Results
-from headrace.torch._loading.opened import encoded
-
-SOURCE = "images"
+from headrace.torch._loading.joint import ENCODED, FILE, AnyKind, Joint, Kind, kinds_of
 
 
-class Kind(NamedTuple):
-    """What a transform gets: "file" (its path, opened as torchvision's default_loader does), "encoded"
-    (its bytes), "PIL" or "tensor"."""
 
-    what: str
-    channels: int = 3
-
-
-FILE, ENCODED, RGB = Kind("file"), Kind("encoded"), Kind("PIL", 3)
+def source(slot: int) -> str:
+    """The name of an input of a pipeline."""
+    return f"input {slot}"
 
 
 class Job(NamedTuple):
     """What a pipeline does with images of a kind."""
 
-    kind: Kind
+    kind: AnyKind
     transform: Any
 
 
-def kind_of(image: Any) -> Kind | None:
-    """What this image is to a transform; None: nothing that a pipeline takes."""
-    if isinstance(image, torch.Tensor):
-        fits = image.dtype == torch.uint8 and image.dim() == 3 and image.shape[0] in (1, 3)
-        return Kind("tensor", image.shape[0]) if fits and not image.is_cuda else None
-    if encoded(image) is not None:
-        return ENCODED
-    channels = {"RGB": 3, "L": 1}.get(getattr(image, "mode", ""))
-    return Kind("PIL", channels) if channels else None
+def define(transform: Any, kind: AnyKind, steps: list[Step], seed: int = 0) -> list[Output]:
+    """The nodes from what is fed to the tensors, one per input; appends a step per transform.
+
+    Args:
+        seed: of what moves with an image.
+    """
+    image, *others = kinds_of(kind)
+    state = _image(image)
+    state.seed = seed
+    state.others = tuple(_companion(one, slot + 1) for slot, one in enumerate(others))
+    node = transformed(state, transform, None, 0, steps)
+    made = Companion(node, "image", pure=state.pure)
+    return [Output(node, made, joint=isinstance(kind, Joint)), *_others(state, others)]
 
 
-def array_of(image: Any) -> NDArray[np.uint8]:
-    """The bytes HWC of an image that has a kind, or its file."""
-    file = encoded(image)
-    if file is not None:
-        return np.frombuffer(file, np.uint8)
-    if isinstance(image, torch.Tensor):
-        return np.array(
-            np.moveaxis(image.numpy(), 0, 2), order="C"
-        )  # the code may change its tensor
-    array = np.asarray(image)
-    return array if array.ndim == 3 else array[:, :, np.newaxis]
-
-
-def image_of(array: NDArray[np.uint8], kind: Kind) -> Any:
-    """The image of which `array_of` made this, but for what is not in the pixels."""
-    from PIL import Image
-
-    if kind.what == "tensor":
-        return torch.from_numpy(array).permute(2, 0, 1).clone()
-    if kind == ENCODED:
-        return Image.open(io.BytesIO(array.tobytes())).convert("RGB")
-    return Image.fromarray(array if kind.channels == 3 else array[:, :, 0])
-
-
-def define(transform: Any, kind: Kind, steps: list[Step]) -> DataNode:
-    """The nodes from the fed images to the tensors; appends a step per transform."""
+def _image(kind: Kind) -> State:
     if kind in (FILE, ENCODED):
-        fed = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=1)
+        fed = fn.external_source(name=source(0), dtype=types.UINT8, ndim=1)
         files = fn.io.file.read(fed) if kind == FILE else fed
         # Pillow does not turn images as their metadata says.
-        state = State(fn.decoders.image(files, adjust_orientation=False))
-    else:
-        fed = fn.external_source(name=SOURCE, dtype=types.UINT8, ndim=3, layout="HWC")
-        state = State(fed, tensor=kind.what == "tensor", channels=kind.channels)
-    return transformed(state, transform, None, 0, steps)
+        return State(fn.decoders.image(files, adjust_orientation=False))
+    fed = fn.external_source(name=source(0), dtype=types.UINT8, ndim=3, layout="HWC")
+    return State(fed, tensor=kind.what == "tensor", channels=kind.channels)
 
 
-def analyse(transform: Any, kind: Kind) -> tuple[Step, ...]:
+def _companion(kind: Kind, slot: int) -> Companion:
+    if kind.what == "mask":
+        fed = fn.external_source(name=source(slot), dtype=types.UINT8, ndim=3, layout="HWC")
+        return Companion(fed, "mask", dtype=MASKS[kind.detail])
+    if kind.what == "boxes":
+        fed = fn.external_source(name=source(slot), dtype=types.FLOAT, ndim=2)
+        return Companion(fed, "boxes", format=kind.detail)
+    dtype = {**MASKS, "torch.float64": types.FLOAT64}[kind.detail]
+    return Companion(fn.external_source(name=source(slot), dtype=dtype, ndim=kind.channels), "labels")
+
+
+def _others(state: State, kinds: list[Kind]) -> Iterator[Output]:
+    """What the pipeline returns beside the image."""
+    rows = [other.node for other in state.others if other.what == "boxes"]
+    for other, kind in zip(state.others, kinds):
+        node = other.node
+        if other.what == "mask" and other.dtype != types.UINT8:
+            node = fn.cast(node, dtype=other.dtype)
+        elif other.what == "labels":
+            node = call("take", rows[0], node)
+        yield Output(node, other, kind.channels)
+
+
+def analyse(transform: Any, kind: AnyKind) -> tuple[Step, ...]:
     """How each of the transforms within this one would run.
 
     Raises:
@@ -135,23 +130,71 @@ class Engine:
             checkpoint=checkpoint,
         )
         with pipe:
-            pipe.set_outputs(define(job.transform, job.kind, []))
+            self._made = define(job.transform, job.kind, [], seed)
+            pipe.set_outputs(*(output.node for output in self._made))
         self._pipe, self._inner = pipe, Iterated(pipe)
         pipe.build()
         self.depth = self._inner.depth
 
-    def feed(self, arrays: list[NDArray[np.uint8]]) -> None:
-        self._inner.feed({SOURCE: arrays}, copy=False)
+    def feed(self, arrays: dict[int, list[NDArray[Any]]]) -> None:
+        """Runs a batch: for each input, one array per sample."""
+        self._inner.feed({source(slot): one for slot, one in arrays.items()}, copy=False)
 
-    def take(self) -> Any:
-        (batch,) = self._pipe.outputs()
-        return batch
+    def take(self) -> list[Results]:
+        """What was made of a batch, by the slots of the inputs."""
+        batches = self._pipe.outputs()
+        return [results(batch, made) for batch, made in zip(batches, self._made)]
 
     def checkpoint(self) -> bytes:
         """The position after the last batch that was taken."""
         return self._pipe.checkpoint()
 
 
-def results(batch: Any) -> Results:
+class Output(NamedTuple):
+    """What a pipeline returns for one of its inputs.
+
+    Attributes:
+        made: what it has become.
+        dims: the dimensions of a mask.
+        joint: it comes from a structure.
+    """
+
+    node: DataNode
+    made: Companion
+    dims: int = 3
+    joint: bool = True
+
+    def shown(self, made: torch.Tensor) -> torch.Tensor:
+        """A sample, or a batch of masks, as torchvision has it."""
+        if self.made.what == "mask":
+            made = made.squeeze(-1)
+            return made if self.dims == 2 else made.unsqueeze(-3)
+        return made[1:, :4].contiguous() if self.made.what == "boxes" else made
+
+    def wrapped(self, sample: torch.Tensor) -> Any:
+        """A sample as an object of the class that torchvision has for it."""
+        shown, what = self.shown(sample), self.made.what
+        if what == "boxes" and self.made.format != "XYXY":
+            shown[:, 2:] -= shown[:, :2]
+            if self.made.format == "CXCYWH":
+                shown[:, :2] += shown[:, 2:] / 2
+        tv = sys.modules.get("torchvision.tv_tensors")
+        if self.made.pure or what == "labels" or tv is None:
+            return shown
+        if what == "boxes":
+            width, height = map(int, sample[0, 2:4].tolist())
+            size = {"canvas_size": (height, width)}
+            return tv.BoundingBoxes(shown, format=self.made.format, **size)
+        return (tv.Mask if what == "mask" else tv.Image)(shown)
+
+
+def results(batch: Any, made: Output) -> Results:
     """What a pipeline returned, as tensors."""
-    return Results(lambda: dense(batch), lambda: [from_dlpack(sample) for sample in batch])
+
+    def each() -> list[torch.Tensor]:
+        samples = [from_dlpack(sample) for sample in batch]
+        return list(map(made.wrapped, samples)) if made.joint else samples
+
+    if made.made.what == "boxes":
+        return Results(lambda: torch.stack(each()), each)
+    return Results(lambda: made.shown(dense(batch)), each)

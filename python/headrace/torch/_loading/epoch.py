@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from headrace.torch._loading.engine import Engine, results
-from headrace.torch._loading.items import Batch
+from headrace.torch._loading.engine import Engine
+from headrace.torch._loading.items import Batch, Results
 from headrace.torch._loading.plan import Plan
 from headrace.torch._loading.streams import Arriving
 
@@ -50,7 +50,8 @@ class Transformed:
     ) -> None:
         self._below, self._plan, self._threads, self._then = below, plan, threads, then
         self._seed, self._size, self._ahead, self._depth = seed, size, ahead, 1
-        self._waiting: deque[tuple[Batch, dict[int, Any]]] = deque()  # and what pipelines returned
+        # And what pipelines returned.
+        self._waiting: deque[tuple[Batch, dict[int, list[Results]]]] = deque()
         self._end: Exception | None = None
         self._engines: dict[int, Engine] = {}
         if restored is not None:
@@ -82,13 +83,13 @@ class Transformed:
         for job in batch.blocks:
             if job not in made:
                 made[job] = self._engines[job].take()
-        return self._then(batch.filled({job: results(one) for job, one in made.items()}))
+        return self._then(batch.filled(made))
 
     def _feed(self, batch: Batch) -> None:
-        for job, block in batch.blocks.items():
-            arrays = block.arrays()
-            if job not in self._engines or len(arrays) > self._engines[job].size:
-                self._grow(job, len(arrays))
+        for job, blocks in batch.blocks.items():
+            arrays = {slot: block.arrays() for slot, block in blocks.items()}
+            if job not in self._engines or len(arrays[0]) > self._engines[job].size:
+                self._grow(job, len(arrays[0]))
             self._engines[job].feed(arrays)
         self._waiting.append((batch, {}))
 

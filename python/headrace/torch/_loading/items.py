@@ -25,6 +25,9 @@ from torch.utils.data._utils.collate import (
 )
 
 
+Port = tuple[int, int]  # the number of a pipeline, and that of its input
+
+
 class Pending:
     """What stands for a transformed image.
 
@@ -33,14 +36,38 @@ class Pending:
         array: what this pipeline gets; None: Python has made the image.
         made: what Python made.
         source: the number of the transform in the data set.
+        slot: the number of the input of the pipeline. Input 0 is the image; what moves with it comes
+            after it.
+        call: what is the same for the inputs of a call of the transform.
     """
 
-    __slots__ = ("array", "job", "made", "source")
+    __slots__ = ("array", "call", "job", "made", "slot", "source")
 
     def __init__(
-        self, job: int, array: NDArray[np.uint8] | None, made: Any = None, source: int = 0
+        self,
+        job: int,
+        array: NDArray[Any] | None,
+        made: Any = None,
+        source: int = 0,
+        slot: int = 0,
+        call: Any = None,
     ) -> None:
         self.job, self.array, self.made, self.source = job, array, made, source
+        self.slot, self.call = slot, call
+
+    @property
+    def port(self) -> Port | None:
+        """The pipeline, and which of its inputs; None: Python has made the image."""
+        return None if self.array is None else (self.job, self.slot)
+
+
+def aligned(images: list[Pending]) -> bool:
+    """Whether the inputs of each pipeline have the same order."""
+    calls: dict[int, dict[int, list[int]]] = {}
+    for image in images:
+        slots = calls.setdefault(image.job, {})
+        slots.setdefault(image.slot, []).append(id(image.call))
+    return all(one == slots[min(slots)] for slots in calls.values() for one in slots.values())
 
 
 class Gap(NamedTuple):
@@ -82,8 +109,8 @@ class Block:
     An array that several images are made of is sent once.
     """
 
-    def __init__(self, arrays: list[NDArray[np.uint8]]) -> None:
-        keys = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays]
+    def __init__(self, arrays: list[NDArray[Any]]) -> None:
+        keys = [(array.__array_interface__["data"][0], array.shape) for array in arrays]
         unique = dict(zip(keys, arrays))
         numbers = {key: number for number, key in enumerate(unique)}
         self._numbers = [numbers[key] for key in keys]
@@ -92,7 +119,7 @@ class Block:
         self._pixels = _memory(sum(map(len, flat)))
         np.concatenate(flat, out=self._pixels.numpy())
 
-    def arrays(self) -> list[NDArray[np.uint8]]:
+    def arrays(self) -> list[NDArray[Any]]:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
         unique = [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
@@ -119,23 +146,27 @@ class Batch:
 
     Attributes:
         rest: the samples, collated or as a list, with gaps in place of the images.
-        blocks: what the pipelines get, by their numbers.
+        blocks: what the pipelines get, by their numbers and those of their inputs.
         late: the samples are collated after the gaps are closed, as some have none.
     """
 
     def __init__(self, images: list[Pending], rest: Any, late: bool = False) -> None:
         self.rest, self.late = rest, late
-        self._jobs = [None if image.array is None else image.job for image in images]
-        arrays: dict[int, list[NDArray[np.uint8]]] = {}
+        self._ports = [image.port for image in images]
+        arrays: dict[int, dict[int, list[NDArray[Any]]]] = {}
         for image in images:
             if image.array is not None:
-                arrays.setdefault(image.job, []).append(image.array)
-        self.blocks = {job: Block(found) for job, found in arrays.items()}
+                arrays.setdefault(image.job, {}).setdefault(image.slot, []).append(image.array)
+        self.blocks = {
+            job: {slot: Block(found) for slot, found in slots.items()}
+            for job, slots in arrays.items()
+        }
         self._made: Any = _stacked([image.made for image in images if image.array is None])
 
-    def filled(self, results: dict[int, Results]) -> Any:
-        """The batch with all images. `results`: by the numbers of the pipelines."""
+    def filled(self, made: dict[int, list[Results]]) -> Any:
+        """The batch with all images. `made`: by the numbers of the pipelines and of their inputs."""
         images: list[Any] = []
+        results = {(job, slot): one for job, all in made.items() for slot, one in enumerate(all)}
 
         def fill(gap: Gap) -> Any:
             if gap.count is not None:
@@ -143,9 +174,9 @@ class Batch:
                 if found is not None:
                     return found
             if not images:
-                given: dict[Any, Any] = {job: iter(one.each()) for job, one in results.items()}
+                given: dict[Any, Any] = {port: iter(one.each()) for port, one in results.items()}
                 given[None] = iter(self._made)
-                images.extend(next(given[job]) for job in self._jobs)
+                images.extend(next(given[port]) for port in self._ports)
             if gap.count is None:
                 return images[gap.first]
             return torch.stack(images[gap.first : gap.first + gap.count])
@@ -153,20 +184,20 @@ class Batch:
         whole = replaced(self.rest, Gap, fill)
         return default_collate(whole) if self.late else whole
 
-    def _together(self, first: int, count: int, results: dict[int, Results]) -> Any:
+    def _together(self, first: int, count: int, results: dict[Port, Results]) -> Any:
         """These images, if they are next to each other in what one pipeline, or Python, made."""
-        (job, *others) = {*self._jobs[first : first + count]}
+        (port, *others) = {*self._ports[first : first + count]}
         if others:
             return None
-        begin = self._jobs[:first].count(job)
-        end, total = begin + count, self._jobs.count(job)
-        if job is None:
+        begin = self._ports[:first].count(port)
+        end, total = begin + count, self._ports.count(port)
+        if port is None:
             return self._made[begin:end] if isinstance(self._made, torch.Tensor) else None
         if total == count:
-            return results[job].whole()
-        if len({image.shape for image in results[job].each()}) > 1:
+            return results[port].whole()
+        if len({image.shape for image in results[port].each()}) > 1:
             return None
-        return results[job].whole()[begin:end]
+        return results[port].whole()[begin:end]
 
 
 def _stacked(images: list[Any]) -> Any:

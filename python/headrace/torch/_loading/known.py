@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from headrace.torch._compile.datasets import OwnCode, check_code
-from headrace.torch._loading.engine import FILE, Kind
 from headrace.torch._loading.items import Pending
+from headrace.torch._loading.joint import FILE, Kind
 
 Item = tuple[NDArray[np.uint8], Any]  # what the pipeline gets, and the target
 Read = Callable[[Any, Any], Item]

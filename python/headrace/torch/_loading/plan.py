@@ -21,8 +21,9 @@ from torch.utils.data import (
 from headrace.torch._compile.datasets import OwnCode
 from headrace.torch._compile.report import Step
 from headrace.torch._loading import detached, known
-from headrace.torch._loading.engine import ENCODED, FILE, Job, analyse
+from headrace.torch._loading.engine import Job, analyse
 from headrace.torch._loading.found import Found
+from headrace.torch._loading.joint import ENCODED, FILE, kinds_of
 from headrace.torch._loading.streams import Streamed, Taken, taken
 
 _WAYS = {
@@ -87,7 +88,7 @@ class Plan:
     @property
     def decodes(self) -> bool:
         """Whether files that the data set's code opens are decoded by a pipeline."""
-        return any(job.kind == ENCODED for job in self.jobs)
+        return any(ENCODED in kinds_of(job.kind) for job in self.jobs)
 
 
 def signature(dataset: Any) -> Any:

@@ -27,18 +27,18 @@ from headrace.torch._loading.captured import (
     set_random_states,
     suspended,
 )
-from headrace.torch._loading.engine import (
-    ENCODED,
-    RGB,
-    Job,
-    Kind,
-    analyse,
-    array_of,
-    image_of,
-    kind_of,
-)
+from headrace.torch._loading.engine import Job, analyse
 from headrace.torch._loading.found import Found
 from headrace.torch._loading.items import Pending, replaced
+from headrace.torch._loading.joint import (
+    ENCODED,
+    RGB,
+    Kind,
+    image_array,
+    image_kind,
+    image_of,
+    ran,
+)
 from headrace.torch._loading.late import Late
 
 _KINDS = (ENCODED, RGB, Kind("PIL", 1), Kind("tensor", 3), Kind("tensor", 1))
@@ -66,14 +66,16 @@ class Taken:
         self._bounded = bounded
         self._most: int | None = None  # the largest image that is sent, in bytes
 
-    def called(self, image: Any) -> Any:
-        for part in self._first:
-            image = part(image)
-        kind = kind_of(image)
+    def called(self, *args: Any) -> Any:
+        if len(args) > 1:
+            with suspended():
+                return ran(self._first + self._rest, args, True)
+        image = ran(self._first, args[0], False)
+        kind = image_kind(image)
         job = None if kind is None else self._jobs.get(kind)
         if kind is None or job is None:
             return self._python(image)
-        array = array_of(image)
+        array = image_array(image)
         if self._bounded and array.nbytes > self._limit(array, kind):
             return self._python(image)
         return Late.of(Pending(job, array), lambda: self._python(image_of(array, kind)))
