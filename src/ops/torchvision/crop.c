@@ -12,6 +12,21 @@ typedef struct tv_crop_args {
     hr_floats fill;
 } tv_crop_args;
 
+static const hr_arg_def tv_crop_arg_defs[] = {
+    HR_ARG(tv_crop_args, size, INTS, HR_ARG_OPTIONAL, NULL,
+           "Height and width of the window; not given: the image with its padding.", .min = 1,
+           .max = 2147483647, .count_min = 2, .count_max = 2),
+    HR_ARG(tv_crop_args, padding, INTS, 0, "[0, 0, 0, 0]",
+           "Pixels added at the left, top, right and bottom.", .min = -2147483647,
+           .max = 2147483647, .count_min = 4, .count_max = 4),
+    HR_ARG(tv_crop_args, pad_if_needed, BOOL, 0, "False",
+           "Whether images smaller than the window are padded."),
+    HR_ARG(tv_crop_args, random, BOOL, 0, "False",
+           "Whether the position is random; otherwise the window is in the middle."),
+    HR_ARG(tv_crop_args, fill, FLOATS, 0, "[0.0]", "Value outside the image, per channel or one.",
+           .count_min = 1, .count_max = HR_CHANNELS_MAX),
+    HR_ARG_END};
+
 typedef struct span {
     int64_t start, size;
 } span;
@@ -106,20 +121,8 @@ const hr_op_def hr_op_torchvision_crop = {
     .doc = "Takes a window in the middle of an image, or anywhere, as torchvision does.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
-    HR_ARGS(tv_crop_args,
-            HR_ARG(tv_crop_args, size, INTS, HR_ARG_OPTIONAL, NULL,
-                   "Height and width of the window; not given: the image with its padding.",
-                   .min = 1, .max = 2147483647, .count_min = 2, .count_max = 2),
-            HR_ARG(tv_crop_args, padding, INTS, 0, "[0, 0, 0, 0]",
-                   "Pixels added at the left, top, right and bottom.", .min = -2147483647,
-                   .max = 2147483647, .count_min = 4, .count_max = 4),
-            HR_ARG(tv_crop_args, pad_if_needed, BOOL, 0, "False",
-                   "Whether images smaller than the window are padded."),
-            HR_ARG(tv_crop_args, random, BOOL, 0, "False",
-                   "Whether the position is random; otherwise the window is in the middle."),
-            HR_ARG(tv_crop_args, fill, FLOATS, 0, "[0.0]",
-                   "Value outside the image, per channel or one.", .count_min = 1,
-                   .count_max = HR_CHANNELS_MAX)),
+    .args = tv_crop_arg_defs,
+    .args_size = sizeof(tv_crop_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
     .lower = tv_crop_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,

@@ -21,7 +21,7 @@ typedef hr_status (*hr_box_rows_fn)(const hr_op_call *c, hr_box_rows *rows, hr_e
 /* Fails unless input 0 consists of rows. */
 hr_status hr__rows_check(const hr_op_call *c, hr_error *error);
 
-/* `infer` of an operator that keeps all rows, and its `run_cpu`: `move` changes a copy. */
+/* `infer` of an operator that keeps all rows, and its `run`: `move` changes a copy. */
 hr_status hr__rows_infer(hr_op_call *c, hr_error *error);
 hr_status hr__rows_run(hr_op_call *c, hr_box_rows_fn move, hr_error *error);
 
