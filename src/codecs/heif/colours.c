@@ -59,7 +59,7 @@ hr_status hr_heif_pixels_init(hr_heif_pixels *x, const hr_video_picture *picture
                               size_t width, hr_arena *arena, hr_error *error)
 {
     *x = (hr_heif_pixels){.picture = picture, .bits = bits, .channels = channels};
-    bool full = colours->matrix >= 0 ? colours->full_range : picture->full_range;
+    bool full = colours->matrix >= 0 ? colours->full_range : picture->signal.full_range;
     float top = (float)((1u << bits) - 1), unit = (float)(1u << (picture->bits - 8));
     float most = (float)((1u << picture->bits) - 1);
     if (picture->bits < 8 || picture->bits > 16 || picture->shift_x > 1 || picture->shift_y > 1)
