@@ -93,7 +93,8 @@ for library in avformat avcodec swresample avutil; do
 done
 "$toolchain/cc" -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wl,--no-undefined -Wl,-rpath,'$ORIGIN' -Wl,-s \
     -I"$out/include" -Iinclude -Isrc -o "$stage/headrace_video/libheadrace_video.so" src/modules/video/*.c \
-    src/modules/audio/frames.c -L"$out/lib" -lavformat$suffix -lavcodec$suffix -lavutil$suffix
+    src/modules/audio/frames.c -L"$out/lib" -lavformat$suffix -lavcodec$suffix -lavutil$suffix \
+    -Wl,--no-as-needed -lswresample$suffix # libavcodec needs it, and finds it only if it is there already
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
 export SOURCE_DATE_EPOCH
 rm -f dist/headrace_video-*_"$arch".whl
