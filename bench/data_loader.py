@@ -210,7 +210,7 @@ def timm(root: str, images: int) -> Any:
     from timm.data import create_transform
 
     made = own(root, images)
-    more = {"auto_augment": "rand-m9-mstd0.5-inc1", "interpolation": "random", "re_prob": 0.25}
+    more = {"auto_augment": "rand-m7-mstd0.5-inc1", "interpolation": "random", "re_prob": 0.25}
     made.transform = create_transform(224, is_training=True, **more)
     made.transform.transforms[-1].device = "cpu"
     return made
