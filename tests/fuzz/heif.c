@@ -58,7 +58,7 @@ static hr_video_result fake_receive(void *decoder, hr_video_picture *p,
                             .bits = depths[f->kind & 3],
                             .shift_x = f->kind >> 2 & 1,
                             .shift_y = f->kind >> 3 & 1,
-                            .full_range = f->kind >> 4 & 1,
+                            .signal = {.matrix = f->kind >> 2 & 3, .full_range = f->kind >> 4 & 1},
                             .colors = (hr_video_colors)((f->kind >> 5 & 3) % 3)};
     drop_planes(f);
     for (int i = 0; i < (p->colors == HR_VIDEO_COLORS_GRAY ? 1 : 3); i++) {

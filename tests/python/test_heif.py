@@ -122,10 +122,23 @@ def test_colours(codec: str, pixels: str, full_range: bool) -> None:
 
 
 def test_colours_without_a_word() -> None:
-    """BT.601, in the range that the stream says."""
+    """BT.601, in the range that the stream says, if it says no matrix."""
     p = picture("hevc", "yuv420p")
     expected = heifs.pixels(p.planes, 8, 6, False, 255)
     assert np.abs(run(write([p.item()])) - expected).max() < 0.51
+
+
+@pytest.mark.parametrize(("name", "matrix"), [("bt709", 1), ("bt2020nc", 9), ("smpte240m", 7)])
+@pytest.mark.parametrize("full_range", [False, True])
+def test_colours_of_the_stream(name: str, matrix: int, full_range: bool) -> None:
+    """What the stream says holds if the file says nothing."""
+    said = f"colormatrix={name}:range={'full' if full_range else 'limited'}"
+    quiet = "log-level=none:keyint=1:pools=none:frame-threads=1"
+    p = coded(np.array(photo(0, (66, 46))), "hevc", "yuv444p", **{"x265-params": f"{quiet}:{said}"})
+    expected = heifs.pixels(p.planes, 8, matrix, full_range, 255)
+    assert np.abs(run(write([p.item()])) - expected).max() < 0.51
+    other = heifs.pixels(p.planes, 8, 6, not full_range, 255)
+    assert np.abs(run(write([p.item(nclx(6, not full_range))])) - other).max() < 0.51
 
 
 @pytest.mark.parametrize(("turns", "mirror"), [*itertools.product(range(4), [None, 0, 1])])

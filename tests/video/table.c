@@ -31,7 +31,8 @@ static void print_table(const hr_video *v)
 {
     printf("format %s\ncodec %d\nsize %d %d\ntime %" PRId64 " %" PRId64 "\nrate %d %d\n", v->format,
            (int)v->codec, v->width, v->height, v->time_num, v->time_den, v->rate_num, v->rate_den);
-    printf("full_range %d\nrotation %d\nextra %zu\n", v->full_range, v->rotation, v->extra_size);
+    printf("full_range %d\nrotation %d\nextra %zu\n", v->signal.full_range, v->rotation,
+           v->extra_size);
     printf("read %" PRId64 "\n", bytes_read);
     for (int32_t i = 0; i < v->count; i++)
         printf("packet %" PRId64 " %d %d %" PRId64 "\n", v->packets[i].offset, v->packets[i].size,

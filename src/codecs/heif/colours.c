@@ -59,7 +59,11 @@ hr_status hr_heif_pixels_init(hr_heif_pixels *x, const hr_video_picture *picture
                               size_t width, hr_arena *arena, hr_error *error)
 {
     *x = (hr_heif_pixels){.picture = picture, .bits = bits, .channels = channels};
-    bool full = colours->matrix >= 0 ? colours->full_range : picture->signal.full_range;
+    const hr_video_signal *signal = &picture->signal;
+    bool says = signal->matrix != 0 && signal->matrix != 2, boxed = colours->matrix >= 0;
+    bool colourless = picture->colors != HR_VIDEO_COLORS_YUV;
+    int32_t matrix = boxed || colourless || !says ? colours->matrix : signal->matrix;
+    bool full = boxed ? colours->full_range : signal->full_range;
     float top = (float)((1u << bits) - 1), unit = (float)(1u << (picture->bits - 8));
     float most = (float)((1u << picture->bits) - 1);
     if (picture->bits < 8 || picture->bits > 16 || picture->shift_x > 1 || picture->shift_y > 1)
@@ -71,7 +75,7 @@ hr_status hr_heif_pixels_init(hr_heif_pixels *x, const hr_video_picture *picture
     for (int i = 0; i < 2; i++)
         if (!(x->chroma_row[i] = hr_arena_alloc(arena, width * sizeof(float), error)))
             return HR_STATUS_NO_MEMORY;
-    return set_matrix(x, colours->matrix, error);
+    return set_matrix(x, matrix, error);
 }
 
 static int32_t sample(const hr_video_picture *p, int32_t plane, int32_t x, int32_t y)

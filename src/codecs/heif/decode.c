@@ -204,7 +204,7 @@ static hr_status put_tile(grid *g, const hr_video_picture *t, uint32_t column, u
 {
     const hr_video_picture *all = &g->whole;
     if (t->shift_x != all->shift_x || t->shift_y != all->shift_y || t->colors != all->colors ||
-        t->signal.full_range != all->signal.full_range)
+        t->signal.full_range != all->signal.full_range || t->signal.matrix != all->signal.matrix)
         return hr_fail(error, HR_STATUS_CORRUPT, "HEIF: the tiles have different colours");
     for (int i = 0; i < (g->p->grey ? 1 : 3); i++) {
         int32_t sx = i ? all->shift_x : 0, sy = i ? all->shift_y : 0;
