@@ -108,26 +108,23 @@ class Loops(Generic[Item]):
         return self._batches(loop)
 
     def _batches(self, loop: object) -> Iterator[Item]:
-        batches = self._iterator()
+        batches, at = self._iterator(), self._epochs().at()
         try:
             while loop is self._loop:
                 try:
                     (batch,) = batches.take()
                 except StopIteration:
-                    if whole > 0:
+                    if at.left > at.batches - at.full:
                         self._ended_early()
                     return
-                if not self._drop_last or not self._was_smaller():
+                at = self._epochs().at()
+                smaller = at.left < at.batches - at.full  # than the others of the epoch
+                if not self._drop_last or not smaller:
                     yield self._shown(batch)
             raise RuntimeError("This loop cannot continue: a newer one has begun.")
         finally:  # also after `break`
             if loop is self._loop:
                 self._loop = None
-
-    def _was_smaller(self) -> bool:
-        """Whether the batch that was taken last is smaller than the others of the epoch."""
-        at = self._epochs().at()
-        return at.left < at.batches - at.full
 
     def _epochs(self) -> Epochs:
         return self._iterator().settled()

@@ -116,12 +116,13 @@ class Block:
         self._numbers = [numbers[key] for key in keys]
         self._shapes = [array.shape for array in unique.values()]
         flat = [array.reshape(-1) for array in unique.values()]
-        self._pixels = _memory(sum(map(len, flat)))
-        np.concatenate(flat, out=self._pixels.numpy())
+        self._dtype = flat[0].dtype
+        self._bytes = _memory(sum(array.nbytes for array in flat))
+        np.concatenate(flat, out=self._bytes.numpy().view(self._dtype))
 
     def arrays(self) -> list[NDArray[Any]]:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
-        parts = np.split(self._pixels.numpy(), np.cumsum(sizes)[:-1])
+        parts = np.split(self._bytes.numpy().view(self._dtype), np.cumsum(sizes)[:-1])
         unique = [part.reshape(shape) for part, shape in zip(parts, self._shapes)]
         return [unique[number] for number in self._numbers]
 
