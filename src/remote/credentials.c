@@ -237,10 +237,14 @@ static hr_status find_amazon(hr_credentials *out, const hr_profile *p, hr_cancel
     return any(out) ? HR_STATUS_OK : from_machine(out, cancel, error);
 }
 
-static hr_status find(hr_service service, hr_credentials *out, hr_cancel *cancel, hr_error *error)
+/* `version`: of what the program gives. */
+static hr_status find(hr_service service, hr_credentials *out, uint64_t *version, hr_cancel *cancel,
+                      hr_error *error)
 {
-    if (hr_is_given(service))
-        return hr_given_ask(service, out, error);
+    bool asked;
+    hr_status given = hr_given_ask(service, out, &asked, version, error);
+    if (asked || given != HR_STATUS_OK)
+        return given;
     if (service == HR_GOOGLE)
         return find_google(out, cancel, error);
     if (service == HR_AZURE)
@@ -255,8 +259,8 @@ static hr_status find(hr_service service, hr_credentials *out, hr_cancel *cancel
     return status;
 }
 
-/* The hash of what chooses: the variables, and what the program gives. */
-static uint64_t key_of(hr_service service)
+/* The hash of the variables that choose. */
+static uint64_t hash_variables(void)
 {
     static const char *const names[] = {"AWS_ACCESS_KEY_ID",
                                         "AWS_SECRET_ACCESS_KEY",
@@ -289,27 +293,39 @@ static uint64_t key_of(hr_service service)
                                         "AZURE_STORAGE_KEY",
                                         "AZURE_STORAGE_ACCOUNT_KEY",
                                         "AZURE_STORAGE_SAS_TOKEN"};
-    const uint64_t version = hr_given_version(service);
-    uint64_t h = hr_fnv1a(HR_FNV1A, &version, sizeof(version));
+    uint64_t h = HR_FNV1A;
     for (size_t i = 0; i < HR_COUNT_OF(names); i++)
         h = hr_fnv1a(h, hr_env(names[i]), strlen(hr_env(names[i])) + 1);
     return h;
 }
 
+/* Of everything that chooses: also the version of what the program gives. */
+static uint64_t key_of(uint64_t variables, uint64_t version)
+{
+    return hr_fnv1a(variables, &version, sizeof(version));
+}
+
 /* ---- what is kept ---- */
 
 /* Looks for credentials. If there are no new ones now, those that are still valid stay in use. Lock
- * held on entry and exit, but not meanwhile; `asking` is set. */
-static hr_status renew(hr_service service, uint64_t key, hr_cancel *cancel, hr_error *error)
+ * held on entry and exit, but not meanwhile; `asking` is set. What the program gives may change in
+ * the meantime: `*key` becomes that of what was found. */
+static hr_status renew(hr_service service, uint64_t variables, uint64_t *key, hr_cancel *cancel,
+                       hr_error *error)
 {
+    uint64_t version = 0;
     hr_credentials *now = hr_calloc(1, sizeof(*now), error), *old = &kept[service].credentials;
     if (!now)
         return HR_STATUS_NO_MEMORY;
     int64_t clock = (int64_t)time(NULL);
-    bool good = kept[service].valid && kept[service].key == key && any(old) && old->expires > clock;
+    bool good =
+        kept[service].valid && kept[service].key == *key && any(old) && old->expires > clock;
     pthread_mutex_unlock(&lock);
-    hr_status status = find(service, now, cancel, error);
+    hr_status status = find(service, now, &version, cancel, error);
+    uint64_t found = key_of(variables, version);
     pthread_mutex_lock(&lock);
+    good = good && found == *key;
+    *key = found;
     if (good && (status != HR_STATUS_OK || !any(now))) {
         *now = *old;
         status = HR_STATUS_OK;
@@ -317,7 +333,7 @@ static hr_status renew(hr_service service, uint64_t key, hr_cancel *cancel, hr_e
     if (status == HR_STATUS_OK) {
         int64_t until = now->expires - EARLY;
         kept[service].until = any(now) && until > clock ? until : clock + LASTS;
-        kept[service].key = key;
+        kept[service].key = found;
         *old = *now;
     }
     kept[service].valid = status == HR_STATUS_OK && (any(now) || !hr_cancelled(cancel));
@@ -341,7 +357,7 @@ static hr_status get(hr_service service, int64_t asked_ns, hr_cancel *cancel, hr
 {
     if (!await_answer(service, cancel))
         return hr_fail(error, HR_STATUS_STATE, "the request was cancelled");
-    uint64_t key = key_of(service);
+    uint64_t variables = hash_variables(), key = key_of(variables, hr_given_version(service));
     bool same = kept[service].key == key;
     hr_error failure;
     if (kept[service].valid && same && (int64_t)time(NULL) < kept[service].until)
@@ -349,7 +365,7 @@ static hr_status get(hr_service service, int64_t asked_ns, hr_cancel *cancel, hr
     if (kept[service].failed_ns > asked_ns && same)
         return hr_fail(error, kept[service].failure.status, "%s", kept[service].failure.message);
     kept[service].asking = true;
-    hr_status status = renew(service, key, cancel, &failure);
+    hr_status status = renew(service, variables, &key, cancel, &failure);
     kept[service].asking = false;
     pthread_cond_broadcast(&answered);
     if (status == HR_STATUS_OK)

@@ -24,10 +24,11 @@ void hr_given_in_child(void)
     pthread_mutex_init(&lock, NULL);
 }
 
-static given *hold(hr_service service)
+static given *hold(hr_service service, uint64_t *version)
 {
     pthread_mutex_lock(&lock);
     given *g = table[service];
+    *version = versions[service];
     if (g)
         g->users++;
     pthread_mutex_unlock(&lock);
@@ -76,12 +77,16 @@ static hr_status take(hr_credentials *out, const hr_secrets *s, hr_error *error)
                    "they contain a line break or another control character");
 }
 
-hr_status hr_given_ask(hr_service service, hr_credentials *out, hr_error *error)
+hr_status hr_given_ask(hr_service service, hr_credentials *out, bool *asked, uint64_t *version,
+                       hr_error *error)
 {
-    given *g = hold(service);
+    given *g = hold(service, version);
+    *asked = g != NULL;
+    if (!g)
+        return HR_STATUS_OK;
     hr_secrets *secrets = hr_calloc(1, sizeof(*secrets), error);
     hr_status status = secrets ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
-    if (secrets && g)
+    if (secrets)
         status = g->ask(g->context, secrets, error);
     if (secrets && status == HR_STATUS_OK)
         status = take(out, secrets, error);

@@ -10,7 +10,9 @@
 uint64_t hr_given_version(hr_service service);
 /* Whether the program gives the credentials of the service now. */
 bool hr_is_given(hr_service service);
-/* Asks the program. Called without locks, because it may wait for another thread of the program. */
-hr_status hr_given_ask(hr_service service, hr_credentials *out, hr_error *error);
+/* Asks the program if it gives them (`*asked`). `*version`: what was current when it was asked.
+ * Called without locks, because it may wait for another thread of the program. */
+hr_status hr_given_ask(hr_service service, hr_credentials *out, bool *asked, uint64_t *version,
+                       hr_error *error);
 /* After a fork, in the child: another thread may have held the lock. */
 void hr_given_in_child(void);

@@ -180,8 +180,11 @@ def read(*files: str) -> list[bytes]:
     names = [np.frombuffer(name.encode(), np.uint8) for name in files]
     with Pipeline(len(files), 2, None) as pipe:
         pipe.set_outputs(fn.io.file.read(fn.external_source([names])))
-    (out,) = pipe.run()
-    return [np.asarray(sample).tobytes() for sample in out]
+    try:
+        (out,) = pipe.run()
+        return [np.asarray(sample).tobytes() for sample in out]
+    finally:
+        pipe.close()
 
 
 def failure(uri: str) -> str:

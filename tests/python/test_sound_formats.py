@@ -371,7 +371,6 @@ REFUSED = {
     ),
     "compression 1": sounds.svx(np.zeros((9, 1))).replace(b"\x3e\x80\1\0", b"\x3e\x80\1\1"),
     "MP4": b"\0\0\0\x18ftypM4A \0\0\0\0",
-    "AAC": b"\xff\xf1\x50\x80" + bytes(99),
     "layer II": b"\xff\xfd\x90\x64" + bytes(99),
     "MATLAB 4": struct.pack("<5I", 0, 1, 1, 0, 11) + b"samplerate\0" + bytes(99),
     "FastTracker": b"Extended Instrument: x" + bytes(99),

@@ -108,7 +108,7 @@ TEST(unknown_bytes_are_refused)
     CHECK(hr_image_probe((const uint8_t *)"", 0, 100, &info, &error) == HR_STATUS_CORRUPT);
     CHECK(hr_image_probe((const uint8_t *)"&&&89a, say", 11, 100, &info, &error) ==
           HR_STATUS_CORRUPT);
-    CHECK(strstr(error.message, "JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF and WebP"));
+    CHECK(strstr(error.message, "JPEG, JPEG 2000, PNG, GIF, BMP, PNM, TIFF, WebP, AVIF, HEIC and"));
 }
 
 TEST(pixels_are_limited)
