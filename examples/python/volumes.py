@@ -45,16 +45,22 @@ def make_data(folder: Path) -> None:
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=7)
 def boxes(scans: str, masks: str, names: list[str]) -> tuple[DataNode, DataNode]:
     # The same seed and the same number of files: both readers shuffle alike.
-    options = {"files": names, "random_shuffle": True, "seed": 3}
-    scan, _ = fn.readers.file(file_root=scans, name="Reader", **options)
-    mask, _ = fn.readers.file(file_root=masks, **options)
+    scan, _ = fn.readers.file(
+        file_root=scans, files=names, random_shuffle=True, seed=3, name="Reader"
+    )
+    mask, _ = fn.readers.file(file_root=masks, files=names, random_shuffle=True, seed=3)
     start = fn.random.uniform(range=[0.0, 1.0], shape=3)
     mirror = fn.random.coin_flip()
 
     def cut(volume: DataNode) -> DataNode:
-        window = {"crop_d": 16, "crop_h": 32, "crop_w": 32}
         volume = fn.crop(
-            volume, crop_pos_z=start[0], crop_pos_y=start[1], crop_pos_x=start[2], **window
+            volume,
+            crop_d=16,
+            crop_h=32,
+            crop_w=32,
+            crop_pos_z=start[0],
+            crop_pos_y=start[1],
+            crop_pos_x=start[2],
         )
         return fn.flip(volume, horizontal=mirror)
 
@@ -77,12 +83,14 @@ def main() -> None:
         names = sorted(p.name for p in Path(args.scans).iterdir())
         pipe = boxes(args.scans, args.masks, names)
         inside, outside = [], []
+        shape = None
         for _ in range(pipe.epoch_size("Reader") // 4):
             for scan, mask in zip(*pipe.run()):
                 values, labels = np.array(scan), np.array(mask)
+                shape = values.shape
                 inside += values[labels == 1].tolist()
                 outside += values[labels == 0].tolist()
-        print(f"{values.shape}: {np.mean(inside):.0f} inside, {np.mean(outside):.0f} outside")
+        print(f"{shape}: {np.mean(inside):.0f} inside, {np.mean(outside):.0f} outside")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ static hr_status seek(hr_pipeline *p, int64_t step, hr_error *error)
     at->sample += (step - at->iteration) * p->options.batch_size;
     at->iteration = step;
     p->undelivered.any = false;
-    p->undelivered.positions = 0;
+    p->undelivered.positions = p->undelivered.bad = 0;
     p->flight.ordered_end = step;
     hr__rewind(p);
     return HR_STATUS_OK;

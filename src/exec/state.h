@@ -108,6 +108,7 @@ typedef struct hr_undelivered {
     hr_supply **supplies; /* one per source: what else that call has used up; NULL: nothing */
     int32_t positions; /* of iterations dropped because every sample was skipped; the next one that
                           is not dropped adds them to its own */
+    int32_t bad;       /* samples of these iterations */
 } hr_undelivered;
 
 /* Bad samples (bad.c). */

@@ -238,14 +238,17 @@ static bool may_drop(const hr_pipeline *p)
  * unless batches are fed, and the next one takes over its positions. Lock held. */
 static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
 {
-    int32_t positions = p->undelivered.positions + it->positions;
+    int32_t positions = p->undelivered.positions + it->positions; /* also those left out */
+    int32_t bad = p->undelivered.bad + it->size;
     *empty = it->outputs && it->outputs->samples == 0 && it->size > 0 && may_drop(p);
-    p->undelivered.positions = *empty && positions <= skippable(p) ? positions : 0;
+    bool go_on = *empty && bad <= skippable(p) && positions <= INT32_MAX / 2;
+    p->undelivered.positions = go_on ? positions : 0;
+    p->undelivered.bad = go_on ? bad : 0;
     if (it->outputs)
         it->outputs->positions = positions;
-    if (*empty && p->undelivered.positions == 0)
+    if (*empty && !go_on)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "on_error=\"skip\": each of the last %d samples was bad", positions);
+                       "on_error=\"skip\": each of the last %d samples was bad", bad);
     return HR_STATUS_OK;
 }
 

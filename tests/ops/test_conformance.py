@@ -129,7 +129,7 @@ def ours_only(op: Any) -> bool:
 
 
 # Arguments of readers that DALI lacks, or that only some of its readers have.
-ADDED = {"check_crc", "fill_missing", "sampler", "cache_size", "use_o_direct"}
+ADDED = {"cache_size", "check_crc", "even", "fill_missing", "global_batch", "sampler", "use_o_direct"}
 DALI_HAS = {("readers.numpy", "use_o_direct"), ("readers.tfrecord", "use_o_direct")}
 # Arguments that DALI requires.
 NOT_REQUIRED = {("readers.tfrecord", "index_path")}

@@ -157,6 +157,16 @@ def test_skip_with_bad_samples(root: Path) -> None:
     assert [out.positions for out in taken] == [1, 1, 1, 1, 3, 1]
 
 
+def test_what_is_left_out_is_not_bad(root: Path) -> None:
+    """However many steps are left out before a bad sample."""
+    pipe = make(root, "files in order", 1)
+    pipe.skip(range(1, 5 + 4 * len(list(root.glob("**/*")))))
+    before = pipe.run()
+    for _ in range(20):
+        before = pipe.run()
+    assert len(before[0]) == 1
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_skip_in_a_job(ranks: int, root: Path) -> None:
     expected = run([make(root, "files", 20)], 12)

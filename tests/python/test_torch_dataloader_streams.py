@@ -79,6 +79,21 @@ class Stateful(Files):
         self.begin = self.place = state["place"]
 
 
+class Live(Stateful):
+    """Gives the dictionary that it goes on changing."""
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers = shard()
+        begin, self.begin = worker if self.begin is None else self.begin, None
+        self.state: dict[str, Any] = {}
+        for number in range(begin, len(self.files), workers):
+            self.state["place"] = number + workers
+            yield self.sample(number)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.state
+
+
 class Iterating:
     """An iterator with a state."""
 
@@ -170,8 +185,13 @@ def array(dataset: Files, image: Any, number: int) -> Any:
     return np.asarray(dataset.transform(image)), number
 
 
+def twice(dataset: Files, image: Any, number: int) -> Any:
+    made = dataset.transform(image)
+    return made, number, made
+
+
 USES = [None, doubled, sometimes, other_place, looked_at, stacked, without, sent, array]
-SETS = [Files, Stateful, ByIterator, Shuffled, Uneven]
+SETS = [Files, Stateful, Live, ByIterator, Shuffled, Uneven]
 
 
 def both(make: Callable[[], Any], **given: Any) -> tuple[list[Any], list[Any], Any]:
@@ -255,6 +275,35 @@ def test_large_images_stay_with_their_worker(root: str) -> None:
     loader = DataLoader(Files(root, small), batch_size=5)
     next(iter(loader))
     assert loader._below.collate_fn([next(iter(loader._below.dataset))]).batch.blocks
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_result_that_is_handed_on_twice_is_drawn_once(workers: int, root: str) -> None:
+    loader = DataLoader(Files(root, RANDOM, twice), batch_size=2, num_workers=workers)
+    assert loader.explain().way == "workers"
+    for one, _, other in loader:
+        assert torch.equal(one, other) and one.std() > 0
+
+
+def test_a_result_of_an_earlier_sample(root: str) -> None:
+    """Is refused if it would be drawn again, and is right otherwise."""
+
+    def with_previous(dataset: Files, image: Any, number: int) -> Any:
+        made = dataset.transform(image)
+        before, dataset.before = getattr(dataset, "before", made), made
+        return made, before
+
+    def cloned(dataset: Files, image: Any, number: int) -> Any:
+        made = dataset.transform(image).clone()
+        before, dataset.before = getattr(dataset, "before", made), made
+        return made, before
+
+    with pytest.raises(RuntimeError, match="Call clone"):
+        list(DataLoader(Files(root, RANDOM, with_previous), batch_size=2))
+    fixed = v1.Compose([v1.Resize((CROP, CROP)), v1.ToTensor()])
+    for transform, make in ((RANDOM, cloned), (fixed, with_previous)):
+        made, before = zip(*DataLoader(Files(root, transform, make), batch_size=None))
+        assert all(map(torch.equal, made, before[1:]))
 
 
 # ---- states --------------------------------------------------------------------------------------
@@ -392,7 +441,7 @@ def test_a_late_tensor_is_that_tensor(use: str) -> None:
         made.append(1)
         return value.clone()
 
-    late = Late.of("waiting", make)
+    late = Late.of("waiting", make, True)
     expected, got = LATE[use](value.clone()), LATE[use](late)
     assert type(got) is type(expected)
     assert bool(

@@ -375,7 +375,7 @@ def test_a_pipeline_without_a_reader(count: int, drop_last: bool, cycle: str) ->
 
 
 @pytest.mark.filterwarnings("ignore:Checkpointing with external_source")
-@pytest.mark.parametrize(("count", "cycle", "loops"), [(6, "raise", 0), (10, None, 1)])
+@pytest.mark.parametrize(("count", "cycle", "loops"), [(6, "raise", 0), (8, "raise", 0), (10, None, 1)])
 def test_a_source_that_ends_early(count: int, cycle: str | None, loops: int) -> None:
     """It is said, instead of shorter epochs or empty ones."""
     loader = Loader(fed(count, cycle), size=10 if loops else 12)

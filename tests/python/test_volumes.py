@@ -473,6 +473,14 @@ def test_tiff_stacks(dtype: str, channels: int) -> None:
     np.testing.assert_array_equal(volume(data).reshape(array.shape), array.astype(np.float32))
 
 
+@pytest.mark.parametrize("bits", [1, 4, 8, 12, 16])
+def test_tiff_values_where_white_is_0(bits: int) -> None:
+    """They are not inverted: labels are not colours."""
+    array = RNG.integers(0, 1 << bits, (9, 13, 1)).astype(np.uint16 if bits > 8 else np.uint8)
+    found = volume(bytes(tiff(array, 0, bits=bits)), dtype=types.ANY)
+    np.testing.assert_array_equal(found[0], array[..., 0])
+
+
 @pytest.mark.parametrize("bits", [1, 4, 7, 10, 12, 14])
 def test_tiff_values_are_those_stored(bits: int) -> None:
     array = RNG.integers(0, 1 << bits, (3, 9, 13, 1)).astype(np.uint16 if bits > 8 else np.uint8)

@@ -157,7 +157,8 @@ def take(pipeline: Any, definition: Any, samples: int, step: int | None = None) 
 
 def _first(pipeline: Any, definition: Any, edges: list[Any], size: int) -> list[Any]:
     """The first samples, as a copy of the pipeline makes them."""
-    options = {"batch_size": size, "num_threads": 1, "prefetch_queue_depth": 1}
+    own = None if definition.in_job else size  # a job's follows from its reader
+    options = {"batch_size": own, "num_threads": 1, "prefetch_queue_depth": 1}
     twin = copy(pipeline, definition, **options, seed=pipeline.seed)
     twin._definition.graph.core.set_outputs(edges)
     twin._definition.output_count, twin._definition.sink_count = len(edges), 0

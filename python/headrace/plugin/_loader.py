@@ -114,7 +114,7 @@ class Loops(Generic[Item]):
                 try:
                     (batch,) = batches.take()
                 except StopIteration:
-                    if at.left > at.batches - at.full:
+                    if at.left > (at.batches - at.full if self._drop_last else 0):
                         self._ended_early()
                     return
                 at = self._epochs().at()
@@ -212,7 +212,7 @@ class LoaderBase(Loops[Item]):
         return self._made
 
     def _ended_early(self) -> None:
-        if self._size is not None:
+        if self._size is not None and not self.pipeline._leaves_out:
             raise RuntimeError(
                 f"The pipeline ended before the {self._size} samples of an epoch came (`size`). If an external "
                 'source goes through its data only once, give it `cycle="raise"`.'

@@ -10,6 +10,7 @@
 #define HVC1 HR_HEIF_TYPE('h', 'v', 'c', '1')
 #define GRID HR_HEIF_TYPE('g', 'r', 'i', 'd')
 #define AUXL HR_HEIF_TYPE('a', 'u', 'x', 'l')
+#define PREM HR_HEIF_TYPE('p', 'r', 'e', 'm')
 #define DIMG HR_HEIF_TYPE('d', 'i', 'm', 'g')
 
 enum { MOST_TILES = 4096, MOST_GRID_BYTES = 12 };
@@ -227,6 +228,9 @@ static hr_status read_alpha(const hr_heif *h, hr_heif_image *m, hr_error *error)
         ;
     if (!item)
         return HR_STATUS_OK;
+    if (hr_heif_references(h, m->main.item->id, PREM).count > 0)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "HEIF: colours that are multiplied by alpha are not supported");
     HR_TRY(read_picture(h, item, &m->alpha, error));
     if (m->alpha.width != m->main.width || m->alpha.height != m->main.height)
         return hr_fail(error, HR_STATUS_CORRUPT,

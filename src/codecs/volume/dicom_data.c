@@ -230,7 +230,7 @@ static hr_status walk_sequence(hr_dicom *d, reader *r, const element *e, scope w
     }
     if (to == ELSEWHERE)
         return HR_STATUS_OK;
-    reader sub = {e->value.p, e->value.p + e->value.size, r->implicit};
+    reader sub = {e->value.p, e->value.p + e->value.size, r->implicit || !e->sequence};
     return walk_items(d, &sub, to, depth, error);
 }
 

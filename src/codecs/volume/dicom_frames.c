@@ -279,7 +279,7 @@ static void put_palette(const hr_dicom *d, const samples *s, void *dst)
     uint32_t last = (d->palette_count ? d->palette_count : 65536u) - 1, first = d->palette_first;
     uint32_t mask = (1u << d->stored) - 1;
     for (size_t i = 0; i < pixels_of(d); i++) {
-        uint32_t v = sample_at(s, i, 0) & mask;
+        uint32_t v = sample_at(s, i, 0) >> (d->high + 1 - d->stored) & mask;
         uint32_t entry = v < first ? 0 : HR_MIN(v - first, last);
         for (size_t k = 0; k < 3; k++)
             if (d->palette_bits > 8)

@@ -14,9 +14,9 @@ typedef struct stack {
     const uint8_t *bytes;
     size_t size;
     int32_t pages, channels;
-    hr_image_info *info; /* of each page */
-    uint32_t bits;       /* of the stored values; 0: those of the codec */
-    bool is_signed;
+    hr_image_info *info;      /* of each page */
+    uint32_t bits;            /* of the stored values; 0: those of the codec */
+    bool is_signed, inverted; /* `inverted`: the codec makes white of 0 */
 } stack;
 
 static hr_dtype stored_type(const stack *s)
@@ -89,6 +89,11 @@ static hr_status open(const uint8_t *bytes, size_t size, hr_op_call *c, hr_volum
                        "supported; save it with pages, or as NIfTI");
     HR_TRY(read_pages(s, &first, c, error));
     s->is_signed = first.format == HR_TIFF_FORMAT_INT;
+    s->inverted = first.photometric == HR_TIFF_PHOTOMETRIC_WHITE_IS_ZERO;
+    if (s->inverted && (s->is_signed || first.bits > 16 || s->info[0].bits > 16))
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: white is 0 in a volume of signed numbers or of more than 16 bits, "
+                       "which is not supported");
     if (first.photometric != HR_TIFF_PHOTOMETRIC_PALETTE) /* a palette gives what it holds */
         s->bits = first.bits;
     bool colours = s->channels > 1;
@@ -105,12 +110,14 @@ static hr_status open(const uint8_t *bytes, size_t size, hr_op_call *c, hr_volum
 static void unfill(const stack *s, void *data, size_t count)
 {
     uint32_t most = s->bits > 8 ? UINT16_MAX : UINT8_MAX, top = (1u << s->bits) - 1;
-    for (size_t i = 0; i < count && most != top; i++) {
+    for (size_t i = 0; i < count && (most != top || s->inverted); i++) {
+        uint64_t v = s->bits > 8 ? ((uint16_t *)data)[i] : ((uint8_t *)data)[i];
+        v = (v * top + most / 2) / most;
+        v = s->inverted ? top - v : v;
         if (s->bits > 8)
-            ((uint16_t *)data)[i] =
-                (uint16_t)((((uint16_t *)data)[i] * (uint64_t)top + most / 2) / most);
+            ((uint16_t *)data)[i] = (uint16_t)v;
         else
-            ((uint8_t *)data)[i] = (uint8_t)((((uint8_t *)data)[i] * top + most / 2) / most);
+            ((uint8_t *)data)[i] = (uint8_t)v;
     }
 }
 

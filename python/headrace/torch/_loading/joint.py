@@ -170,7 +170,7 @@ def _leaf_kind(leaf: Any, tv: Any) -> Kind | None:
             return Kind("mask", leaf.dim(), str(leaf.dtype))
     if type(leaf) is tv.BoundingBoxes and leaf.dtype == torch.float32:
         fits = leaf.dim() == 2 and leaf.shape[1] == 4 and leaf.format.name in _FORMATS
-        if fits and getattr(leaf, "clamping_mode", "soft") is not None:
+        if fits and getattr(leaf, "clamping_mode", "soft") == "soft":
             return Kind("boxes", 2, leaf.format.name)
     return _ODD
 

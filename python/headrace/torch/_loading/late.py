@@ -19,16 +19,20 @@ class Late(torch.Tensor):
 
     Attributes:
         waiting: what stands for it on the way to a pipeline.
+        once: the pipeline draws random numbers, so that it cannot be made again.
+        handed: it is on the way.
     """
 
     waiting: Any
+    once: bool
+    handed: bool
     _make: Callable[[], torch.Tensor] | None
     _made: torch.Tensor
 
     @staticmethod
-    def of(waiting: Any, make: Callable[[], torch.Tensor]) -> Late:
+    def of(waiting: Any, make: Callable[[], torch.Tensor], once: bool) -> Late:
         late: Late = torch.Tensor._make_subclass(Late, torch.empty(0))  # type: ignore[assignment]
-        late.waiting, late._make = waiting, make
+        late.waiting, late._make, late.once, late.handed = waiting, make, once, False
         return late
 
     @property
@@ -38,8 +42,22 @@ class Late(torch.Tensor):
 
     def settled(self) -> torch.Tensor:
         if self._make is not None:
+            self._refuse()
             self._made, self._make = self._make(), None
         return self._made
+
+    def hand_on(self) -> Any:
+        """What stands for it on the way to a pipeline."""
+        self._refuse()
+        self.handed = True
+        return self.waiting
+
+    def _refuse(self) -> None:
+        if self.handed and self.once:
+            raise RuntimeError(
+                "The data set uses the result of a random transform after it has yielded it, and the "
+                "pipeline would draw anew. Call clone() on it before the first yield."
+            )
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -42,6 +42,10 @@ from headrace.torch._loading.joint import (
 from headrace.torch._loading.late import Late
 
 _KINDS = (ENCODED, RGB, Kind("PIL", 1), Kind("tensor", 3), Kind("tensor", 1))
+_FIXED = {
+    "Resize", "CenterCrop", "Pad", "Grayscale", "ToTensor", "PILToTensor", "ToImage", "ToPureTensor",
+    "ToDtype", "ConvertImageDtype", "Normalize",
+}  # fmt: skip
 _NOTHING = "the transform before it gives something that the engine does not take"
 
 
@@ -64,6 +68,7 @@ class Taken:
     ) -> None:
         self.transform, self._first, self._rest, self._jobs = transform, first, rest, jobs
         self._bounded = bounded
+        self._random = any(type(part).__name__ not in _FIXED for part in rest)
         self._most: int | None = None  # the largest image that is sent, in bytes
 
     def called(self, *args: Any) -> Any:
@@ -78,7 +83,9 @@ class Taken:
         array = image_array(image)
         if self._bounded and array.nbytes > self._limit(array, kind):
             return self._python(image)
-        return Late.of(Pending(job, array), lambda: self._python(image_of(array, kind)))
+        return Late.of(
+            Pending(job, array), lambda: self._python(image_of(array, kind)), self._random
+        )
 
     def _python(self, image: Any) -> Any:
         with suspended():
@@ -252,12 +259,15 @@ class Stream:
             self._skipped -= 1
             return _SKIPPED
         self._view.running = self
-        sample = replaced(self._next(), Late, _waiting)
+        sample = self._next()
+        for late in _several(sample):  # one draw for all of them
+            late.settled()
         self.samples += 1
-        return sample
+        return replaced(sample, Late, _waiting)
 
     def place(self) -> Place:
-        return Place(self.samples, self._state() if self._state else None)
+        # A copy: the batch is pickled later, when the data set has gone on.
+        return Place(self.samples, copy.deepcopy(self._state()) if self._state else None)
 
     def _begun(self, place: Place) -> Iterator[Any]:
         """Iterates from there: where its state says, or after as many samples."""
@@ -308,7 +318,14 @@ def forgets(owner: Any) -> bool:
 
 def _waiting(late: Late) -> Pending:
     """What a batch has in place of it."""
-    return Pending(0, None, late.settled()) if late.used else late.waiting
+    return Pending(0, None, late.settled()) if late.used else late.hand_on()
+
+
+def _several(sample: Any) -> list[Late]:
+    """Those that a sample has more than once."""
+    found: list[Late] = []
+    replaced(sample, Late, lambda late: (found.append(late), late)[1])
+    return [one for i, one in enumerate(found) if any(one is other for other in found[:i])]
 
 
 def _hugging_face(owner: Any) -> bool:
