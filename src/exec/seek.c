@@ -23,7 +23,8 @@ static hr_status position_at(const hr_pipeline *p, int64_t step, int64_t *out, h
 {
     int64_t batch = p->options.batch_size, moved;
     if (step < 0 || step > INT64_MAX / 4 / batch)
-        return hr_fail(error, HR_STATUS_VALUE, "there is no iteration %lld", (long long)step);
+        return hr_fail(error, HR_STATUS_VALUE, "%lld is not the number of an iteration",
+                       (long long)step);
     moved = *out + (step - p->taken.iteration) * batch;
     if (moved < 0)
         return hr_fail(error, HR_STATUS_VALUE,
@@ -69,7 +70,7 @@ hr_status hr_pipeline_leave_out(hr_pipeline *p, int64_t first, int64_t end, hr_e
 {
     HR_TRY(hr__check_owner(p, error));
     if (first < 0 || end <= first || end > INT64_MAX / 4 / p->options.batch_size)
-        return hr_fail(error, HR_STATUS_VALUE, "there are no iterations from %lld to before %lld",
+        return hr_fail(error, HR_STATUS_VALUE, "%lld to before %lld is not a range of iterations",
                        (long long)first, (long long)end);
     pthread_mutex_lock(&p->lock);
     first = HR_MAX(first, p->taken.iteration);

@@ -106,7 +106,7 @@ class Replay:
 
         Raises:
             NotImplementedError: a source of the pipeline only goes forward.
-            ValueError: there is no such step.
+            ValueError: `step` is negative or too large.
             RuntimeError: a sample could not be processed.
         """
         self._core.seek(step)
@@ -157,7 +157,7 @@ class Replayed:
             RuntimeError: the pipeline has no seed and is not built, an operator cannot run on the CPU,
                 or a sample cannot be processed.
             NotImplementedError: a source of the pipeline only goes forward.
-            ValueError: there is no such step or device, or it was run with another number of shards.
+            ValueError: `step` or `device` is not valid, or the step was run with another number of shards.
         """
         if device not in (None, "cpu"):
             raise ValueError(f"device must be 'cpu' or None, not {device!r}.")

@@ -114,7 +114,7 @@ def _text(name: str, value: Any) -> str:
 
 def _of_token(scheme: str, token: str) -> Secrets:
     if scheme == "s3":
-        raise TypeError("a token alone is no credentials for s3, which needs two keys")
+        raise TypeError("s3 needs an access key and a secret key; a token alone is not enough")
     return ("", "", token, 0)
 
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", help="a checkpoint of the run, which has its seed")
     parser.add_argument("-o", "--output", default="replay.html", help="file to write")
     parser.add_argument("--samples", type=positive, default=16, help="samples to show, at most")
-    parser.add_argument("--seed", type=int, default=0, help="seed, if there is no checkpoint")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the run, without --state")
     add_batch_size(parser)
     add_threads(parser)
 

@@ -21,7 +21,7 @@ def changed(state: State, name: str, **arguments: Any) -> None:
         return dataclasses.replace(other, node=call(name, other.node, **arguments))
 
     if not state.has("boxes"):
-        raise Unsupported("there are no boxes")
+        raise Unsupported("the sample has no boxes")
     state.others = tuple(map(of, state.others))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What moves with an image: masks, boxes, and the labels of boxes, as torchvision's v2 has them.
+"""Masks, boxes, and labels of boxes that are transformed together with an image, as in torchvision's v2.
 
 An operator that moves pixels is called for each of them, with the same seed, so they draw the same
 random numbers. Masks have layout HWC and one channel; boxes are as `src/ops/torchvision/rows.h` says.

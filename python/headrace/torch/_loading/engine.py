@@ -43,7 +43,7 @@ def define(transform: Any, kind: AnyKind, steps: list[Step], seed: int = 0) -> l
     """The nodes from what is fed to the tensors, one per input; appends a step per transform.
 
     Args:
-        seed: of what moves with an image.
+        seed: the seed of the operators that move the pixels of images and masks, and boxes.
     """
     image, *others = kinds_of(kind)
     state = _image(image)
@@ -137,11 +137,11 @@ class Engine:
         self.depth = self._inner.depth
 
     def feed(self, arrays: dict[int, list[NDArray[Any]]]) -> None:
-        """Runs a batch: for each input, one array per sample."""
+        """Runs a batch. `arrays` has a list of arrays per input, with one array per sample."""
         self._inner.feed({source(slot): one for slot, one in arrays.items()}, copy=False)
 
     def take(self) -> list[Results]:
-        """What was made of a batch, by the slots of the inputs."""
+        """The results of the oldest batch, one per input."""
         batches = self._pipe.outputs()
         return [results(batch, made) for batch, made in zip(batches, self._made)]
 
